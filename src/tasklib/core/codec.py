@@ -1,0 +1,181 @@
+"""The one JSON contract for payloads, results, tags and errors: the same on every backend and through every door.
+
+What comes back is what went in, up to JSON's own normalisation (key order is not kept, -0.0 is 0.0).
+What could not come back so is refused here, before anything is written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+from tasklib.core.errors import InvalidValue
+
+MAX_DEPTH = 64
+MAX_BYTES = 1024 * 1024
+MAX_DIGITS = 4300
+"""Integers are kept exactly up to this many digits, the most that Python itself turns into text."""
+ERROR_LIMIT = 16 * 1024
+
+_MAX_BITS = int(MAX_DIGITS * math.log2(10)) - 1
+# A number that a database may hand back in another notation: with an exponent, or negative zero.
+_UNSETTLED_NUMBER = re.compile(r"[:\[,\s]-?\d+(?:\.\d+)?[eE]|^-?\d+(?:\.\d+)?[eE]|-0(?:\.0*)?(?![\d.])")
+_CONSTANT = re.compile(r"NaN|Infinity")
+_LONG_NUMBER = re.compile(r"\d{%d}" % (MAX_DIGITS + 1))
+
+
+def encode(value: Any, *, field: str, limit: int = MAX_BYTES) -> str:
+    """Plain JSON values (None, bool, int, float, str, list, tuple, dict with text keys) as JSON text."""
+    return _dump(_settled(value, field, 0), field, limit)
+
+
+def vet(text: str, *, field: str, limit: int = MAX_BYTES) -> str:
+    """JSON text that a serialiser made, checked against the same contract. Cheap for what is ordinary."""
+    if (
+        len(text) * 4 > limit
+        or "\\u0000" in text
+        or _CONSTANT.search(text)
+        or _UNSETTLED_NUMBER.search(text)
+        or text.count("[") + text.count("{") > MAX_DEPTH
+        or (len(text) > MAX_DIGITS and _LONG_NUMBER.search(text))
+    ):
+        _check_size(text, field, limit)
+        return encode(decode(text, field=field), field=field, limit=limit)
+    return text
+
+
+def decode(text: str | bytes, *, field: str = "value") -> Any:
+    """JSON text to plain values. NaN and infinities are not JSON and are refused."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise InvalidValue(f"{field}: {constant} is not a JSON value", field=field)
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except InvalidValue:
+        raise
+    except RecursionError:
+        raise _too_deep(field) from None
+    except ValueError as error:
+        if "digits" in str(error):
+            raise _too_long(field) from None
+        raise InvalidValue(f"{field}: not valid JSON: {error}", field=field) from None
+
+
+def clip_error(text: str, limit: int = ERROR_LIMIT) -> str:
+    """An error text that any backend can hold: no NUL, no lone surrogates, at most `limit` bytes, its end kept."""
+    data = text.replace("\0", "\\x00").encode("utf-8", "backslashreplace")
+    if len(data) <= limit:
+        return data.decode()
+    mark = b"\n... cut ...\n"
+    head = (limit - len(mark)) // 4
+    tail = limit - len(mark) - head
+    return (data[:head] + mark + data[-tail:]).decode("utf-8", "ignore")
+
+
+def text_problem(text: str) -> str | None:
+    """Why a piece of text cannot be stored everywhere, or None."""
+    if "\0" in text:
+        return "contains a NUL character"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "contains a lone surrogate"
+    return None
+
+
+def _settled(value: Any, field: str, depth: int) -> Any:
+    """The value as every backend will give it back; raises where that cannot be had."""
+    kind = type(value)
+    if kind is str:
+        if not value.isascii() or "\0" in value:
+            problem = text_problem(value)
+            if problem:
+                raise InvalidValue(f"{field}: text {problem}", field=field)
+        return value
+    if kind is int:
+        if value.bit_length() > _MAX_BITS:
+            raise _too_long(field)
+        return value
+    if value is None or kind is bool:
+        return value
+    if kind is float:
+        if not math.isfinite(value):
+            raise InvalidValue(f"{field}: {value!r} is not a JSON value", field=field)
+        return value
+    if isinstance(value, dict):
+        if depth >= MAX_DEPTH:
+            raise _too_deep(field)
+        settled = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidValue(f"{field}: keys must be text, got {key!r:.80}", field=field)
+            settled[_settled(key if type(key) is str else str.__str__(key), field, depth)] = _settled(
+                item, f"{field}.{key:.80}", depth + 1
+            )
+        return settled
+    if isinstance(value, (list, tuple)):
+        if depth >= MAX_DEPTH:
+            raise _too_deep(field)
+        return [_settled(item, f"{field}[{index}]", depth + 1) for index, item in enumerate(value)]
+    for base in (str, int, float):
+        if isinstance(value, base):  # a subclass, such as an enum's member
+            return _settled(base(value), field, depth)
+    raise InvalidValue(f"{field}: {type(value).__name__} is not a JSON value", field=field)
+
+
+def _dump(value: Any, field: str, limit: int) -> str:
+    text = _render(value)
+    _check_size(text, field, limit)
+    return text
+
+
+def _render(value: Any) -> str:
+    """Settled values as JSON text. Only a tree that holds an unusual float is written by hand."""
+    if not _has_unusual_float(value):
+        return _ENCODER.encode(value)
+    if isinstance(value, dict):
+        return "{%s}" % ",".join(f"{_ENCODER.encode(key)}:{_render(item)}" for key, item in value.items())
+    if isinstance(value, list):
+        return f"[{','.join(map(_render, value))}]"
+    return _plain(value)
+
+
+def _has_unusual_float(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_unusual_float, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_unusual_float, value))
+    return type(value) is float and (value == 0 or "e" in repr(value))
+
+
+def _plain(value: float) -> str:
+    """A float without exponent and without negative zero, so that every database keeps it a float."""
+    if value == 0:
+        return "0.0"
+    if abs(value) >= 1:
+        return format(value, ".1f")
+    mantissa, exponent = repr(value).split("e")
+    sign = "-" if mantissa.startswith("-") else ""
+    digits = mantissa.lstrip("-").replace(".", "")
+    return f"{sign}0.{'0' * (-int(exponent) - 1)}{digits}"
+
+
+def _check_size(text: str, field: str, limit: int) -> None:
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > limit:
+        raise InvalidValue(f"{field}: {size:,} bytes of JSON, the limit is {limit:,}", field=field)
+
+
+def _too_deep(field: str) -> InvalidValue:
+    root = re.split(r"[.\[]", field, maxsplit=1)[0]
+    return InvalidValue(f"{root}: nested deeper than {MAX_DEPTH} levels (or a cycle)", field=root)
+
+
+def _too_long(field: str) -> InvalidValue:
+    return InvalidValue(f"{field}: an integer of more than {MAX_DIGITS:,} digits", field=field)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))

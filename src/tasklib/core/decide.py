@@ -1,0 +1,249 @@
+"""Task + fact -> Change: what to write, and under which guard. Pure; stores write what is decided here."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+from uuid import UUID
+
+from tasklib.core.codec import clip_error
+from tasklib.core.errors import TaskCancelled, TaskCompleted, TaskConflict, TaskNotFailed, TaskNotTerminal
+from tasklib.core.lifecycle import STATE_OF, TERMINAL, Event, Phase, move, phase_of
+from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.task import Claim, Task, TaskState
+
+HISTORY_LIMIT = 50
+HISTORY_ERROR_LIMIT = 2048
+
+LATENCY_BOUNDS_MS = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000)
+"""Upper bounds of the latency histogram; the last bucket is everything beyond."""
+
+UNTIMED = -1
+"""The bucket of a move that ran nothing."""
+
+
+class Change(NamedTuple):
+    """One guarded write. The guard is `id`, `version`, `worker_id` and, where set, `locked_until`; the rest is what to write."""
+
+    id: UUID
+    version: int | None
+    """None where the claim is held by name alone (claims made by hand)."""
+    worker_id: str | None
+    locked_until: datetime | None
+    state: TaskState
+    retry_count: int
+    terminal: bool
+    due_in: float | None = None
+    """Seconds from now: `next_retry_at` of a failed task, `scheduled_at` of a pending one. None: leave `scheduled_at`."""
+    result: str | None = None
+    error: str | None = None
+    """None keeps the error that is there, but for a completion, which clears it."""
+    entry: str | None = None
+    """To append to the history, as JSON without `ended`, which the store adds."""
+    leaves: TaskState | None = None
+    """The terminal state an operator's retry takes the task out of: the counters must know."""
+    run_ms: int = 0
+    bucket: int = UNTIMED
+
+
+class Verdict(StrEnum):
+    """What became of a guarded write."""
+
+    APPLIED = "applied"
+    ALREADY = "already"
+    """This very write had gone through before; only its reply was lost."""
+    LOST = "lost"
+    """The task has moved on; nothing was written."""
+    MISSING = "missing"
+
+
+def bucket_of(run_ms: int) -> int:
+    return bisect_left(LATENCY_BOUNDS_MS, run_ms)
+
+
+def attempts_left(retry_count: int, max_retries: int) -> bool:
+    return max_retries < 0 or retry_count < max_retries
+
+
+def settle(
+    claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float = 0.0, *, cancel_requested: bool = False
+) -> Change:
+    """What an attempt's outcome makes of its task."""
+    if type(outcome) is Completed:
+        return Change(
+            claim.id,
+            claim.version,
+            claim.worker_id,
+            None,
+            TaskState.COMPLETED,
+            claim.retry_count,
+            True,
+            None,
+            outcome.result,
+            None,
+            None,
+            None,
+            outcome.run_ms,
+            bisect_left(LATENCY_BOUNDS_MS, outcome.run_ms),
+        )
+    guard = _Guard(claim.id, claim.version, claim.worker_id, None)
+    attempt = _Attempt(claim.retry_count, claim.max_retries, claim.worker_id, claim.started_at)
+    match outcome:
+        case Failed() if not cancel_requested:
+            if outcome.delay is None:
+                kept = RetryPolicy.from_json(claim.retry_policy) if claim.retry_policy else policy
+                delay = kept.delay(claim.retry_count + 1, spread)
+            else:
+                delay = outcome.delay
+            return _failed(guard, attempt, outcome, delay)
+        case Failed() | Cancelled():
+            return _stopped(guard, attempt, outcome.error, outcome.run_ms)
+        case Released() | Snoozed() if cancel_requested:
+            return _stopped(guard, attempt, "cancelled before it could finish", 0)
+        case Released():
+            return _to(guard, Event.RELEASE, claim.retry_count)
+        case Snoozed():
+            return _to(guard, Event.RELEASE, claim.retry_count, due_in=outcome.delay)
+        case _:
+            raise AssertionError(outcome)
+
+
+def expire(task: Task, reason: str) -> Change:
+    """The lease ran out, or its worker vanished: a failed attempt that says so, due again now."""
+    guard = _Guard(task.id, task.version, task.worker_id, task.locked_until)
+    attempt = _Attempt(task.retry_count, task.max_retries, task.worker_id, task.started_at)
+    if task.cancel_requested_at is not None:
+        return _stopped(guard, attempt, reason, 0, lost=True)
+    return _failed(guard, attempt, Failed(reason, lost=True), 0.0)
+
+
+def cancel(task: Task) -> Change | None:
+    """None: the task is running and can only be asked to stop."""
+    phase = phase_of(task)
+    if phase is Phase.RUNNING:
+        return None
+    if move(phase, Event.CANCEL) is None:
+        raise _conflict(task, "cancelled")
+    guard = _Guard(task.id, task.version, task.worker_id, None)
+    return _to(guard, Event.CANCEL, task.retry_count, start=phase)
+
+
+def retry_by_hand(task: Task) -> Change:
+    """An operator's retry: all attempts anew, due now, history kept."""
+    phase = phase_of(task)
+    if move(phase, Event.RETRY) is None:
+        message = f"task {task.id} is {task.state}: only a failed task can be retried"
+        raise TaskNotFailed(message, task_id=task.id, state=task.state)
+    guard = _Guard(task.id, task.version, task.worker_id, None)
+    leaves = TaskState.FAILED if phase in TERMINAL else None
+    return _to(guard, Event.RETRY, 0, start=phase, due_in=0.0)._replace(leaves=leaves)
+
+
+def check_deletable(task: Task) -> None:
+    if phase_of(task) not in TERMINAL:
+        message = f"task {task.id} is {task.state}: only a finished task can be deleted; cancel it first"
+        raise TaskNotTerminal(message, task_id=task.id, state=task.state)
+
+
+def judge(change: Change, found: Task | None) -> Verdict:
+    """Why a guarded write matched nothing: `found` is the row as it is now."""
+    if found is None:
+        return Verdict.MISSING
+    ours = (
+        change.version is not None
+        and found.version == change.version + 1
+        and found.state == change.state
+        and found.retry_count == change.retry_count
+        and (found.completed_at is not None) == change.terminal
+        and (change.error is None or found.error == change.error)
+    )
+    return Verdict.ALREADY if ours else Verdict.LOST
+
+
+class _Guard(NamedTuple):
+    id: UUID
+    version: int | None
+    worker_id: str | None
+    locked_until: datetime | None
+
+
+class _Attempt(NamedTuple):
+    retry_count: int
+    max_retries: int
+    worker_id: str | None
+    started_at: datetime | None
+
+    def entry(self, error: str, *, lost: bool = False) -> str:
+        record: dict[str, object] = {
+            "attempt": self.retry_count + 1,
+            "worker": self.worker_id,
+            "started": self.started_at.isoformat().replace("+00:00", "Z") if self.started_at else None,
+            "error": clip_error(error, HISTORY_ERROR_LIMIT),
+        }
+        if lost:
+            record["lost"] = True
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def _failed(guard: _Guard, attempt: _Attempt, failure: Failed, delay: float) -> Change:
+    again = attempts_left(attempt.retry_count, attempt.max_retries) and not failure.final
+    return _to(
+        guard,
+        Event.FAIL if again else Event.GIVE_UP,
+        attempt.retry_count + again,
+        due_in=delay if again else None,
+        error=clip_error(failure.error),
+        entry=attempt.entry(failure.error, lost=failure.lost),
+        run_ms=failure.run_ms,
+        bucket=UNTIMED if failure.lost else bucket_of(failure.run_ms),
+    )
+
+
+def _stopped(guard: _Guard, attempt: _Attempt, error: str, run_ms: int, *, lost: bool = False) -> Change:
+    return _to(
+        guard,
+        Event.STOP,
+        attempt.retry_count + 1,
+        error=clip_error(error),
+        entry=attempt.entry(error, lost=lost),
+        run_ms=run_ms,
+        bucket=UNTIMED if lost else bucket_of(run_ms),
+    )
+
+
+def _to(
+    guard: _Guard,
+    event: Event,
+    retry_count: int,
+    *,
+    start: Phase | None = Phase.RUNNING,
+    due_in: float | None = None,
+    error: str | None = None,
+    entry: str | None = None,
+    run_ms: int = 0,
+    bucket: int = UNTIMED,
+) -> Change:
+    target = move(start, event)
+    assert target is not None, (start, event)
+    return Change(
+        *guard,
+        state=STATE_OF[target],
+        retry_count=retry_count,
+        terminal=target in TERMINAL,
+        due_in=due_in,
+        error=error,
+        entry=entry,
+        run_ms=run_ms,
+        bucket=bucket,
+    )
+
+
+def _conflict(task: Task, verb: str) -> TaskConflict:
+    kind = {TaskState.COMPLETED: TaskCompleted, TaskState.CANCELLED: TaskCancelled}.get(task.state, TaskConflict)  # type: ignore[call-overload]
+    message = f"task {task.id} is {task.state} and can no longer be {verb}"
+    error: TaskConflict = kind(message, task_id=task.id, state=task.state)
+    return error

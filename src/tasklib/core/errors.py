@@ -1,0 +1,197 @@
+"""Every error tasklib raises, as one tree. Each class has a stable `code`; data sits in attributes, not only in text.
+
+TaskLibError
+├── InvalidInput (ValueError)      a value, option or setting that is refused at the border
+│   ├── TaskValidationError (TypeError)   arguments that the task's model refuses
+│   ├── InvalidValue                      a payload, result or tag that is not portable JSON
+│   ├── InvalidOption                     an option out of its range
+│   ├── InvalidConfig                     a setting out of its range, or unknown
+│   ├── InvalidTask, InvalidWorkerId      the claim door's words for the same
+│   └── TaskDefinitionError               a function that cannot be a task
+├── TaskConflict                   the task is not in a state that allows this
+│   ├── TaskAlreadyClaimed, TaskNotClaimed, WrongWorker, TaskCompleted, TaskFailed, TaskCancelled,
+│   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
+├── TaskNotFound (LookupError)
+├── WaitTimeout (TimeoutError)
+├── NotInitialised, MissingExtra, Unsupported
+└── StoreError
+    ├── StoreUnavailable           passing: try again
+    ├── StoreBusy                  passing: the store did not answer within its deadline
+    ├── StoreFull                  passing once there is room
+    ├── StoreRefused               lasting: wrong password, no such database
+    ├── SchemaMismatch             lasting: older, newer or foreign schema
+    └── StoreClosed
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+
+class TaskLibError(Exception):
+    """Base of everything tasklib raises on purpose."""
+
+    code: ClassVar[str] = "tasklib_error"
+
+
+class InvalidInput(TaskLibError, ValueError):
+    """Refused at the border; nothing was written. `field` names what was wrong."""
+
+    code = "invalid_input"
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class TaskValidationError(InvalidInput, TypeError):
+    """The arguments do not fit the task. `errors` holds Pydantic's list, one entry for each field."""
+
+    code = "invalid_arguments"
+
+    def __init__(self, message: str, *, errors: list[dict[str, object]], field: str | None = None) -> None:
+        super().__init__(message, field=field)
+        self.errors = errors
+
+
+class InvalidValue(InvalidInput):
+    code = "invalid_value"
+
+
+class InvalidOption(InvalidInput):
+    code = "invalid_option"
+
+
+class InvalidConfig(InvalidInput):
+    code = "invalid_config"
+
+
+class InvalidTask(InvalidInput):
+    code = "invalid_task"
+
+
+class InvalidWorkerId(InvalidInput):
+    code = "invalid_worker_id"
+
+
+class TaskDefinitionError(InvalidInput):
+    code = "invalid_task_definition"
+
+
+class TaskNotFound(TaskLibError, LookupError):
+    code = "task_not_found"
+
+    def __init__(self, task_id: UUID | str) -> None:
+        super().__init__(f"no task with id {task_id}")
+        self.task_id = task_id
+
+
+class TaskConflict(TaskLibError):
+    """The task is in a state that does not allow this. `state` is the state it was found in."""
+
+    code = "task_conflict"
+
+    def __init__(self, message: str, *, task_id: UUID | None = None, state: str | None = None) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+        self.state = state
+
+
+class TaskAlreadyClaimed(TaskConflict):
+    code = "task_already_claimed"
+
+
+class TaskNotClaimed(TaskConflict):
+    code = "task_not_claimed"
+
+
+class WrongWorker(TaskConflict):
+    code = "wrong_worker"
+
+
+class TaskCompleted(TaskConflict):
+    code = "task_completed"
+
+
+class TaskFailed(TaskConflict):
+    code = "task_failed"
+
+
+class TaskCancelled(TaskConflict):
+    code = "task_cancelled"
+
+
+class MaxAttemptsReached(TaskConflict):
+    code = "max_attempts_reached"
+
+
+class TaskNotTerminal(TaskConflict):
+    code = "task_not_terminal"
+
+
+class TaskNotDue(TaskConflict):
+    code = "task_not_due"
+
+
+class TaskNotFailed(TaskConflict):
+    code = "task_not_failed"
+
+
+class WaitTimeout(TaskLibError, TimeoutError):
+    code = "wait_timeout"
+
+
+class NotInitialised(TaskLibError):
+    code = "not_initialised"
+
+
+class MissingExtra(TaskLibError, ImportError):
+    """An optional dependency is not installed; the text holds the command that installs it."""
+
+    code = "missing_extra"
+
+    def __init__(self, extra: str, package: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs the package {package}; install it with: pip install 'tasklib[{extra}]'")
+        self.extra = extra
+
+
+class Unsupported(TaskLibError):
+    """This backend cannot do what was asked, and says so instead of dropping it."""
+
+    code = "unsupported"
+
+
+class StoreError(TaskLibError):
+    code = "store_error"
+
+
+class StoreUnavailable(StoreError):
+    code = "store_unavailable"
+
+
+class StoreBusy(StoreError):
+    code = "store_busy"
+
+
+class StoreFull(StoreError):
+    code = "store_full"
+
+
+class StoreRefused(StoreError):
+    code = "store_refused"
+
+
+class SchemaMismatch(StoreError):
+    code = "schema_mismatch"
+
+
+class StoreClosed(StoreError):
+    code = "store_closed"
+
+
+TRANSIENT: tuple[type[StoreError], ...] = (StoreUnavailable, StoreBusy, StoreFull)
+"""Errors that pass by themselves: workers retry them, HTTP answers 503."""
+
+TRANSIENT_OR_SLOW: tuple[type[Exception], ...] = (*TRANSIENT, TimeoutError)
+"""The same, for calls that were given a deadline of their own."""

@@ -1,0 +1,86 @@
+"""What an attempt came to, and the exceptions by which a handler decides it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tasklib.core.errors import InvalidOption
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    result: str
+    """The stored form, `{"value": ...}` as JSON text."""
+    run_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    error: str
+    final: bool = False
+    """True: no retry, whatever attempts are left."""
+    delay: float | None = None
+    """Seconds to the retry, where the handler chose them."""
+    lost: bool = False
+    """The worker vanished, or its child process did: the task is a suspect from now on."""
+    run_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snoozed:
+    """To run again later; the attempt is given back."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Given back unfinished; it starts again under the same attempt number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Stopped because somebody asked for it."""
+
+    error: str
+    run_ms: int = 0
+
+
+Outcome: TypeAlias = Completed | Failed | Snoozed | Released | Cancelled
+
+
+def checked_delay(delay: float) -> float:
+    """Seconds from now, as the handler gave them."""
+    if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not math.isfinite(delay) or delay < 0:
+        raise InvalidOption(f"delay must be a number of seconds, 0 or more, got {delay!r}", field="delay")
+    return float(delay)
+
+
+class Retry(Exception):  # noqa: N818 - raised as a word: `raise Retry(delay=30)`
+    """Raise it in a handler to fail this attempt and set when the next one starts."""
+
+    def __init__(self, message: str = "the handler asked for a retry", *, delay: float | None = None) -> None:
+        super().__init__(message)
+        self.delay = None if delay is None else checked_delay(delay)
+
+
+class Fail(Exception):  # noqa: N818 - raised as a word: `raise Fail("no such user")`
+    """Raise it in a handler to give up at once, without further retries."""
+
+
+class Snooze(Exception):  # noqa: N818 - raised as a word: `raise Snooze(delay=60)`
+    """Raise it in a handler to run again later without using up an attempt."""
+
+    def __init__(self, *, delay: float) -> None:
+        super().__init__(f"snoozed for {delay} s")
+        self.delay = checked_delay(delay)
+
+
+class TaskTimedOut(BaseException):  # noqa: N818 - not an Exception, so that `except Exception` in a handler does not keep it
+    """Raised inside a handler that ran into its timeout."""
+
+
+class TaskStopped(BaseException):  # noqa: N818 - as above
+    """Raised inside a handler that is to stop: cancelled, or its lease was lost."""

@@ -1,0 +1,251 @@
+"""Task types: a function's signature becomes a Pydantic model once, when it is decorated."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import sys
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
+from pydantic_core import PydanticSerializationError
+
+from tasklib.core import codec
+from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
+from tasklib.core.options import RESERVED, SubmitOptions, check_name, check_tags
+from tasklib.core.retry import RetryPolicy
+
+Executor = Literal["auto", "process"]
+
+_CONFIG = ConfigDict(
+    extra="forbid",
+    ser_json_bytes="base64",
+    val_json_bytes="base64",
+    ser_json_inf_nan="constants",
+    protected_namespaces=(),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """What `@task(...)` says about every task of a type. None: the configuration's value."""
+
+    max_retries: int | None = None
+    timeout_seconds: int | None = None
+    priority: int = 0
+    tags: Mapping[str, Any] = field(default_factory=dict)
+    retry: RetryPolicy | None = None
+    executor: Executor = "auto"
+
+    def __post_init__(self) -> None:
+        SubmitOptions(
+            max_retries=self.max_retries, timeout_seconds=self.timeout_seconds, priority=self.priority, retry=self.retry
+        )
+        check_tags(self.tags)
+        if self.executor not in ("auto", "process"):
+            raise TaskDefinitionError(f"executor must be 'auto' or 'process', got {self.executor!r}", field="executor")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskType:
+    """A function that can be submitted, with the model its arguments must fit."""
+
+    name: str
+    function: Callable[..., Any]
+    params: type[BaseModel]
+    options: TaskOptions
+    signature: inspect.Signature
+    returns: TypeAdapter[Any]
+    is_async: bool
+    parameters: Mapping[str, str]
+    """Model field -> parameter name; they differ where the parameter's name cannot be a field's."""
+    takes_payload: bool = False
+    """Called with the stored value itself, not with keyword arguments (handlers of the fluent door)."""
+
+    def encode_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int = codec.MAX_BYTES) -> str:
+        """The arguments of a call as JSON text. Raises TaskValidationError; nothing is stored then."""
+        if args:
+            try:
+                bound = self.signature.bind_partial(*args, **kwargs)
+            except TypeError as error:
+                raise TaskValidationError(f"{self.params.__name__}: {error}", errors=[]) from None
+            kwargs = bound.arguments
+        try:
+            model = self.params.__pydantic_validator__.validate_python(dict(kwargs))
+            text = self.params.__pydantic_serializer__.to_json(model, by_alias=True, round_trip=True, warnings="none")
+            return codec.vet(text.decode(), field="kwargs", limit=limit)
+        except ValidationError as error:
+            raise _refusal(error, self.params.__name__) from None
+        except (PydanticSerializationError, UnicodeError, RecursionError) as error:
+            raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
+
+    def decode_call(self, text: str) -> dict[str, Any]:
+        """The stored arguments as the function takes them. Raises TaskValidationError."""
+        try:
+            model = self.params.__pydantic_validator__.validate_json(text)
+        except ValidationError as error:
+            raise _refusal(error, self.params.__name__) from None
+        values: dict[str, Any] = model.__dict__
+        if self.parameters:
+            values = {self.parameters.get(name, name): value for name, value in values.items()}
+        return {**values, **model.__pydantic_extra__} if model.__pydantic_extra__ else values
+
+    def encode_result(self, value: Any, limit: int = codec.MAX_BYTES) -> str:
+        """The stored form of a result. Raises InvalidValue with the reason."""
+        if value is None:
+            return '{"value":null}'
+        try:
+            text = self.returns.serializer.to_json(value, by_alias=True, round_trip=True, warnings="none").decode()
+        except (PydanticSerializationError, UnicodeError, RecursionError, ValueError, TypeError) as error:
+            kind = type(value).__name__
+            raise InvalidValue(f"result: a {kind} cannot be stored as JSON: {error}", field="result") from None
+        return f'{{"value":{codec.vet(text, field="result", limit=limit)}}}'
+
+    def decode_result(self, value: Any) -> Any:
+        """The stored result as the return annotation's type."""
+        return self.returns.validate_json(codec.encode(value, field="result"))
+
+
+class Registry:
+    """Task types by name."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, TaskType] = {}
+
+    def add(self, task_type: TaskType) -> None:
+        known = self._types.get(task_type.name)
+        if known is not None and not _same_definition(known.function, task_type.function):
+            raise TaskDefinitionError(
+                f"a task named {task_type.name!r} is already defined at {_place(known.function)}; "
+                f"give this one (at {_place(task_type.function)}) another name with @task(name=...)",
+                field="name",
+            )
+        self._types[task_type.name] = task_type
+
+    def remove(self, name: str) -> bool:
+        return self._types.pop(name, None) is not None
+
+    def get(self, name: str) -> TaskType | None:
+        return self._types.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._types)
+
+    def __iter__(self) -> Iterator[TaskType]:
+        return iter(tuple(self._types.values()))
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+
+def define(function: Callable[..., Any], *, name: str | None, options: TaskOptions, depth: int = 1) -> TaskType:
+    """Reads the signature. `depth` is how many frames up the definition stands, for names local to it."""
+    label = getattr(function, "__name__", None)
+    if not callable(function) or label is None or inspect.isclass(function):
+        raise TaskDefinitionError(f"@task goes on a function, not on {function!r:.80}")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TaskDefinitionError(f"{label}: a generator cannot be a task; return a list instead")
+    signature = inspect.signature(function)
+    clashes = RESERVED.intersection(signature.parameters)
+    if clashes:
+        listed = ", ".join(sorted(clashes))
+        raise TaskDefinitionError(f"{label}: parameters named like submit options: {listed}; rename them", field=listed)
+    hints = _hints(function, label, depth + 1)
+    fields: dict[str, Any] = {}
+    renamed: dict[str, str] = {}
+    config = ConfigDict(**_CONFIG)
+    for parameter in signature.parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise TaskDefinitionError(
+                f"{label}: parameter {parameter} has no name to store it under; use ordinary parameters",
+                field=parameter.name,
+            )
+        if parameter.kind is parameter.VAR_KEYWORD:
+            config["extra"] = "allow"
+            continue
+        annotation = hints.get(parameter.name, Any)
+        default = ... if parameter.default is parameter.empty else parameter.default
+        slot = _field_name(parameter.name)
+        if slot != parameter.name:
+            renamed[slot] = parameter.name
+            default = Field(default, alias=parameter.name)
+        fields[slot] = (annotation, default)
+    try:
+        params = create_model(f"{label}Params", __config__=config, __module__=function.__module__, **fields)
+        returns: TypeAdapter[Any] = TypeAdapter(hints.get("return", Any), config=_result_config(hints.get("return", Any)))
+        if not params.__pydantic_complete__:
+            params.model_rebuild(raise_errors=True)
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
+        raise TaskDefinitionError(f"{label}: Pydantic cannot handle its annotations: {error}") from None
+    return TaskType(
+        name=check_name(label if name is None else name),
+        function=function,
+        params=params,
+        options=options,
+        signature=signature,
+        returns=returns,
+        is_async=inspect.iscoroutinefunction(function),
+        parameters=renamed,
+    )
+
+
+def _hints(function: Callable[..., Any], label: str, depth: int) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except NameError:
+        # Types defined inside the function around the task: look in the frames where it is being defined.
+        names: dict[str, Any] = {}
+        frame = sys._getframe(depth)
+        while frame is not None:
+            names = {**frame.f_locals, **names}
+            frame = frame.f_back if frame.f_back and frame.f_code.co_name != "<module>" else None  # type: ignore[assignment]
+        try:
+            return typing.get_type_hints(function, localns=names, include_extras=True)
+        except NameError as error:
+            raise TaskDefinitionError(f"{label}: an annotation cannot be resolved: {error}") from None
+
+
+def _result_config(annotation: Any) -> ConfigDict | None:
+    """Pydantic takes no outside configuration for types that carry their own."""
+    carries = isinstance(annotation, type) and (
+        issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__") or typing.is_typeddict(annotation)
+    )
+    return None if carries else ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
+
+
+def _field_name(parameter: str) -> str:
+    if parameter.startswith("_") or hasattr(BaseModel, parameter) or keyword.iskeyword(parameter):
+        return f"param_{parameter.strip('_')}"
+    return parameter
+
+
+def _refusal(error: ValidationError, model: str) -> TaskValidationError:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    count = f"{len(details)} validation error{'s' if len(details) != 1 else ''} for {model}"
+    named = [(".".join(map(str, item["loc"])) or model, item["msg"]) for item in details]
+    lines = [f"{name}: {message}" for name, message in named]
+    return TaskValidationError(
+        "\n".join([count, *lines]), errors=[dict(item) for item in details], field=named[0][0] if named else None
+    )
+
+
+def _same_definition(known: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """True when a module is merely loaded again (as `__main__`, say, or by a reloader)."""
+    before, after = getattr(known, "__code__", None), getattr(new, "__code__", None)
+    if before is None or after is None:
+        return known is new
+    return (before.co_filename, before.co_firstlineno) == (after.co_filename, after.co_firstlineno)
+
+
+def _place(function: Callable[..., Any]) -> str:
+    code = getattr(function, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+
+default_registry = Registry()
+"""What `@task` fills, and what a worker serves unless it is given another."""

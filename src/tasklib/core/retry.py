@@ -1,0 +1,59 @@
+"""When a failed task runs again: one pure policy for all doors."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+from tasklib.core.errors import InvalidOption
+
+LONGEST_DELAY = 6 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`base * multiplier ** (retry - 1)` seconds, at most `cap`, spread by `jitter` (0.2 is ±20 %)."""
+
+    base: float = 5.0
+    multiplier: float = 2.0
+    cap: float = LONGEST_DELAY
+    jitter: float = 0.0
+
+    LIBRARY: ClassVar[RetryPolicy]
+    QUEUE: ClassVar[RetryPolicy]
+    AT_ONCE: ClassVar[RetryPolicy]
+
+    def __post_init__(self) -> None:
+        for field, low, high in (("base", 0, 1e9), ("multiplier", 0, 1e6), ("cap", 0, 1e9), ("jitter", 0, 1)):
+            value = getattr(self, field)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or not low <= value <= high:
+                limits = f"a number from {low} to {high:g}"
+                raise InvalidOption(f"retry policy: {field} must be {limits}, got {value!r}", field=f"retry.{field}")
+
+    def delay(self, retry: int, spread: float = 0.0) -> float:
+        """Seconds before the given retry (1 is the first). `spread`, from -1 to 1, places it within the jitter."""
+        try:
+            plain = self.base * self.multiplier ** (retry - 1)
+        except OverflowError:
+            plain = self.cap
+        return max(0.0, min(plain, self.cap) * (1.0 + self.jitter * spread))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> RetryPolicy:
+        """The policy kept in a row. Unknown or broken content falls back to the defaults: the row may be hand-edited."""
+        try:
+            fields = json.loads(text)
+            return cls(**{name: fields[name] for name in ("base", "multiplier", "cap", "jitter") if name in fields})
+        except (ValueError, TypeError):
+            return cls()
+
+
+RetryPolicy.LIBRARY = RetryPolicy()
+RetryPolicy.QUEUE = RetryPolicy(base=10.0, multiplier=4.0, jitter=0.2)
+RetryPolicy.AT_ONCE = RetryPolicy(base=0.0, multiplier=1.0, cap=0.0)

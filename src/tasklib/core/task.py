@@ -1,0 +1,143 @@
+"""The record: what is known of a task, and the questions people ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+from uuid import UUID
+
+
+class TaskState(StrEnum):
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """A task that is about to be submitted. Times are durations or absent: the store's clock makes them instants."""
+
+    id: UUID
+    name: str
+    kwargs: str
+    """The payload as JSON text, already checked."""
+    max_retries: int = 3
+    delay_seconds: float | None = None
+    run_at: datetime | None = None
+    timeout_seconds: int | None = None
+    priority: int = 0
+    tags: str = "{}"
+    idempotency_key: str | None = None
+    retry_policy: str | None = None
+    trace: str | None = None
+
+
+class Claim(NamedTuple):
+    """The right to settle one task, with all that is needed to run it. A tuple, because claims are made by the ten thousand."""
+
+    id: UUID
+    name: str
+    version: int
+    worker_id: str
+    kwargs: str
+    retry_count: int
+    max_retries: int
+    timeout_seconds: int | None
+    retry_policy: str | None
+    started_at: datetime
+    tags: str
+    trace: str | None
+    alone: bool
+    """Its last allowed attempt, or its latest attempt lost its worker: never prefetched, never in a slice."""
+
+    @property
+    def attempt(self) -> int:
+        return self.retry_count + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One row of the table `tasks`, by its column names."""
+
+    id: UUID
+    name: str
+    state: str
+    scheduled_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    next_retry_at: datetime | None = None
+    args: dict[str, Any] = field(default_factory=dict)
+    kwargs: Any = field(default_factory=dict)
+    result: dict[str, Any] | None = None
+    error: str | None = None
+    retry_count: int = 0
+    max_retries: int = 3
+    worker_id: str | None = None
+    locked_until: datetime | None = None
+    timeout_seconds: int | None = None
+    priority: int = 0
+    tags: dict[str, Any] = field(default_factory=dict)
+    cancel_requested_at: datetime | None = None
+    version: int = 0
+    idempotency_key: str | None = None
+    retry_policy: dict[str, Any] | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+    trace: str | None = None
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts were begun. Derived, so that it is never stored twice."""
+        if self.state in (TaskState.RUNNING, TaskState.COMPLETED) or (
+            self.state == TaskState.FAILED and self.completed_at is not None
+        ):
+            return self.retry_count + 1
+        return self.retry_count
+
+    @property
+    def max_attempts(self) -> int:
+        """0 means unlimited."""
+        return self.max_retries + 1
+
+    @property
+    def due_at(self) -> datetime:
+        return self.next_retry_at or self.scheduled_at
+
+    @property
+    def waiting(self) -> bool:
+        """Failed, with a retry to come."""
+        return self.state == TaskState.FAILED and self.completed_at is None
+
+
+def is_pending(task: Task) -> bool:
+    return task.state == TaskState.PENDING
+
+
+def is_running(task: Task) -> bool:
+    return task.state == TaskState.RUNNING
+
+
+def is_completed(task: Task) -> bool:
+    return task.state == TaskState.COMPLETED
+
+
+def is_failed(task: Task) -> bool:
+    return task.state == TaskState.FAILED
+
+
+def has_result(task: Task) -> bool:
+    return task.result is not None
+
+
+def has_error(task: Task) -> bool:
+    return task.error is not None
+
+
+def is_terminal(task: Task) -> bool:
+    """Nothing but an operator's retry will change it any more."""
+    return task.completed_at is not None

@@ -1,0 +1,1 @@
+"""The Python APIs: thin faces on the engine."""

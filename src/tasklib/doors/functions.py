@@ -1,0 +1,192 @@
+"""`@task`: a function that is still itself, and can be submitted with its own signature."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+from uuid import UUID
+
+from tasklib.core.errors import TaskDefinitionError, Unsupported
+from tasklib.core.options import SubmitOptions
+from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
+from tasklib.core.retry import RetryPolicy
+from tasklib.doors.blocking import run_blocking
+from tasklib.doors.default import default_engine
+from tasklib.doors.handle import TaskHandle
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import NO_OPTIONS, prepare_call
+from tasklib.stores.base import Inserted
+
+P = ParamSpec("P")
+C = TypeVar("C")
+"""What calling the function gives: R itself, or a coroutine of it."""
+R = TypeVar("R")
+
+
+class Submitter(Generic[P, R]):
+    """A task type with the options of a submit already said."""
+
+    def __init__(self, task_type: TaskType, options: SubmitOptions, connection: object | None = None) -> None:
+        self._task_type = task_type
+        self._options = options
+        self._connection = connection
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Validates and stores the call; returns once it is committed."""
+        engine = default_engine()
+        new = [prepare_call(self._task_type, args, kwargs, self._options, engine.config)]
+        return self._handle(store_blocking(engine, new, self._connection)[0], engine)
+
+    async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        engine = default_engine()
+        new = [prepare_call(self._task_type, args, kwargs, self._options, engine.config)]
+        return self._handle((await store(engine, new, self._connection))[0], engine)
+
+    def submit_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+        """Stores thousands of calls at once, each given by its keyword arguments; all or none."""
+        engine = default_engine()
+        new = [prepare_call(self._task_type, (), dict(call), self._options, engine.config) for call in calls]
+        return [inserted.id for inserted in store_blocking(engine, new, self._connection)]
+
+    async def submit_many_async(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+        engine = default_engine()
+        new = [prepare_call(self._task_type, (), dict(call), self._options, engine.config) for call in calls]
+        return [inserted.id for inserted in await store(engine, new, self._connection)]
+
+    def _handle(self, inserted: Inserted, engine: Engine) -> TaskHandle[R]:
+        return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
+
+
+class TaskFunction(Submitter[P, R], Generic[P, C, R]):
+    """A decorated function: call it as before, or submit it."""
+
+    def __init__(self, function: Callable[P, C], task_type: TaskType) -> None:
+        super().__init__(task_type, NO_OPTIONS)
+        self._function = function
+        self.task_type = task_type
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+        return self._function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        return self.task_type.name
+
+    def options(
+        self,
+        *,
+        delay_seconds: float | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        timeout_seconds: int | None = None,
+        priority: int | None = None,
+        tags: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        retry: RetryPolicy | None = None,
+        connection: object | None = None,
+    ) -> Submitter[P, R]:
+        """The same task with options for the submits that follow."""
+        chosen = SubmitOptions(
+            delay_seconds=delay_seconds,
+            run_at=run_at,
+            max_retries=max_retries,
+            timeout_seconds=timeout_seconds,
+            priority=priority,
+            tags=tags,
+            idempotency_key=idempotency_key,
+            retry=retry,
+        )
+        return Submitter(self.task_type, chosen, connection)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}{self.task_type.signature}>"
+
+
+class _Decorator:
+    """What `@task(...)` gives: types for `def` and `async def` alike."""
+
+    def __init__(self, name: str | None, options: TaskOptions, registry: Registry) -> None:
+        self._name, self._options, self._registry = name, options, registry
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]]) -> TaskFunction[P, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> TaskFunction[P, R, R]: ...
+    def __call__(self, function: Callable[..., Any]) -> TaskFunction[..., Any, Any]:
+        return _decorate(function, self._name, self._options, self._registry, depth=3)
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, Coroutine[Any, Any, R], R]: ...
+@overload
+def task(function: Callable[P, R], /) -> TaskFunction[P, R, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = ...,
+    max_retries: int | None = ...,
+    timeout_seconds: int | None = ...,
+    priority: int = ...,
+    tags: Mapping[str, Any] | None = ...,
+    retry: RetryPolicy | None = ...,
+    executor: Executor = ...,
+    registry: Registry = ...,
+) -> _Decorator: ...
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    max_retries: int | None = None,
+    timeout_seconds: int | None = None,
+    priority: int = 0,
+    tags: Mapping[str, Any] | None = None,
+    retry: RetryPolicy | None = None,
+    executor: Executor = "auto",
+    registry: Registry = default_registry,
+) -> TaskFunction[..., Any, Any] | _Decorator:
+    """Makes a function a task: `@task`, or `@task(max_retries=5, timeout_seconds=30)`."""
+    options = TaskOptions(
+        max_retries=max_retries,
+        timeout_seconds=timeout_seconds,
+        priority=priority,
+        tags=tags or {},
+        retry=retry,
+        executor=executor,
+    )
+    if function is None:
+        return _Decorator(name, options, registry)
+    return _decorate(function, name, options, registry, depth=3)
+
+
+def _decorate(
+    function: Callable[..., Any], name: str | None, options: TaskOptions, registry: Registry, depth: int
+) -> TaskFunction[..., Any, Any]:
+    if isinstance(function, TaskFunction):
+        raise TaskDefinitionError(f"{function.name} is a task already")
+    task_type = define(function, name=name, options=options, depth=depth)
+    registry.add(task_type)
+    return TaskFunction(function, task_type)
+
+
+async def store(engine: Engine, tasks: list[Any], connection: object | None) -> list[Inserted]:
+    """Submits in the engine's own transaction, or in the caller's."""
+    if connection is None:
+        return await engine.submit(tasks)
+    inserted = engine.submit_on(connection, tasks)
+    return await inserted if isinstance(inserted, Awaitable) else inserted
+
+
+def store_blocking(engine: Engine, tasks: list[Any], connection: object | None) -> list[Inserted]:
+    if connection is None:
+        return run_blocking(engine.submit(tasks))
+    inserted = engine.submit_on(connection, tasks)
+    if isinstance(inserted, Awaitable):
+        if inspect.iscoroutine(inserted):
+            inserted.close()
+        raise Unsupported(f"{type(connection).__name__} is an async connection: use the awaitable form of submit")
+    return inserted

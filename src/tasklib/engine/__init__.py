@@ -1,0 +1,1 @@
+"""Where a decision meets a store."""

@@ -1,0 +1,103 @@
+"""Settings: read once, checked aloud, passed on as values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from tasklib.core import codec
+from tasklib.core.errors import InvalidConfig
+from tasklib.core.redact import mask_urls
+from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
+
+ENV_PREFIX = "TASKLIB_"
+
+
+def _no_bool(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected, not true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_no_bool)]
+Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+
+
+class Config(BaseSettings):
+    """Every field can also be set by a variable, `TASKLIB_` and its name in capitals; arguments win."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    database_url: str = Field("sqlite:///tasklib.db", repr=False, min_length=1)
+    """`sqlite:///file.db`, `postgresql://...` or `memory://`."""
+    max_retries: Whole = Field(3, ge=-1, le=2**31 - 2)
+    """Retries after the first attempt; -1 is unlimited."""
+    base_retry_delay_seconds: Number = Field(5.0, ge=0, le=1e9)
+    retry_backoff_multiplier: Number = Field(2.0, ge=0, le=1e6)
+    max_retry_delay_seconds: Number = Field(LONGEST_DELAY, ge=0, le=1e9)
+    retry_jitter: Number = Field(0.0, ge=0, le=1)
+    """0.2 spreads each delay by ±20 %."""
+    lock_timeout_seconds: Number = Field(600.0, gt=0, le=1e9)
+    """The lease: how long a claim holds without being extended."""
+    default_task_timeout_seconds: Whole | None = Field(None, ge=1, le=2**31 - 1)
+    worker_id: str | None = Field(None, min_length=1, max_length=200)
+    """A name; what is stored adds a random part for each start of the process."""
+    heartbeat_seconds: Number = Field(10.0, gt=0, le=1e9)
+    dead_after_seconds: Number = Field(30.0, gt=0, le=1e9)
+    """A worker silent for longer is taken for dead."""
+    shutdown_grace_seconds: Number = Field(30.0, ge=0, le=1e9)
+    """How long running tasks may go on after a stop signal."""
+    keep_completed_seconds: Number | None = Field(None, ge=0)
+    """Retention of completed and cancelled tasks; None keeps them for ever."""
+    keep_failed_seconds: Number | None = Field(None, ge=0)
+    max_payload_bytes: Whole = Field(codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
+    max_result_bytes: Whole = Field(codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
+    pool_size: Whole = Field(10, ge=1, le=1000)
+    """Most connections of one process to a database server."""
+    call_timeout_seconds: Number = Field(30.0, gt=0, le=3600)
+    """How long one call to the database may take, reconnecting included."""
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise _refusal(error) from None
+
+    @model_validator(mode="after")
+    def _check_heartbeat(self) -> Config:
+        if "heartbeat_seconds" in self.model_fields_set:
+            for limit in ("lock_timeout_seconds", "dead_after_seconds"):
+                if getattr(self, limit) <= 2 * self.heartbeat_seconds:
+                    raise ValueError(f"heartbeat_seconds: {limit} must be longer than two heartbeats")
+        return self
+
+    @property
+    def beat_seconds(self) -> float:
+        """How often a worker really reports: often enough for the lease and for being noticed as alive."""
+        return min(self.heartbeat_seconds, self.lock_timeout_seconds / 3, self.dead_after_seconds / 3)
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        return RetryPolicy(
+            base=self.base_retry_delay_seconds,
+            multiplier=self.retry_backoff_multiplier,
+            cap=self.max_retry_delay_seconds,
+            jitter=self.retry_jitter,
+        )
+
+    @property
+    def shown_url(self) -> str:
+        """The database URL without its password."""
+        return mask_urls(self.database_url)
+
+
+def _refusal(error: ValidationError) -> InvalidConfig:
+    lines = []
+    for item in error.errors(include_url=False, include_context=False, include_input=False):
+        key = ".".join(map(str, item["loc"])) or "Config"
+        reason = "unknown setting" if item["type"] == "extra_forbidden" else item["msg"].removeprefix("Value error, ")
+        lines.append(f"{key}: {reason}" if not reason.startswith("heartbeat_seconds:") else reason)
+    first = str(lines[0].split(":", 1)[0])
+    return InvalidConfig("\n".join(lines), field=first)

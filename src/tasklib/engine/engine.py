@@ -1,0 +1,210 @@
+"""The engine: one configuration's hold on its queue, for whichever event loop asks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from tasklib.core import decide
+from tasklib.core.decide import Verdict
+from tasklib.core.errors import StoreClosed, TaskConflict, TaskNotFound, WaitTimeout
+from tasklib.core.task import NewTask, Task, is_terminal
+from tasklib.engine.backends import Backend, make_store
+from tasklib.engine.config import Config
+from tasklib.stores.base import (
+    Controls,
+    ControlChange,
+    Count,
+    Filter,
+    Inserted,
+    NameStats,
+    Page,
+    Point,
+    WorkerInfo,
+)
+
+_TRIES = 100
+"""How often an operation reads again after losing a race. Each loss means that somebody else got on."""
+
+
+class Engine:
+    """Verbs on the queue. A store is opened for each event loop that uses it, and closed with that loop."""
+
+    def __init__(self, config: Config, *, clock_offset: float = 0.0) -> None:
+        self.config = config
+        self._clock_offset = clock_offset
+        self._open: dict[int, _Opened] = {}
+        self._pid = os.getpid()
+        self._closed = False
+
+    # -- stores -------------------------------------------------------------------------------------------------------
+
+    async def store(self) -> Backend:
+        """The open store of the running loop."""
+        if self._closed:
+            raise StoreClosed("this queue was closed")
+        loop = asyncio.get_running_loop()
+        if self._pid != os.getpid():
+            self._open, self._pid = {}, os.getpid()  # nothing opened before a fork may be used after it
+        opened = self._open.get(id(loop))
+        if opened is None or opened.loop() is not loop:
+            opened = self._open[id(loop)] = _Opened(weakref.ref(loop), self.new_store(), asyncio.Lock())
+        if not opened.ready:
+            async with opened.lock:
+                if not opened.ready:
+                    await opened.store.open()
+                    opened.keeper = self._close_with_loop(opened, id(loop))
+                    await anext(opened.keeper)
+                    opened.ready = True
+        return opened.store
+
+    def new_store(self) -> Backend:
+        """A store of one's own, not yet open: for a thread with a loop of its own."""
+        return make_store(self.config, clock_offset=self._clock_offset)
+
+    async def _close_with_loop(self, opened: _Opened, key: int) -> AsyncGenerator[None]:
+        # An event loop that shuts down finishes its asynchronous generators: the one hook it offers for clean-up.
+        try:
+            yield
+        finally:
+            if self._open.get(key) is opened:
+                del self._open[key]
+            await opened.store.close()
+
+    async def close(self) -> None:
+        """Closes this loop's store; other loops close theirs when they end."""
+        opened = self._open.pop(id(asyncio.get_running_loop()), None)
+        if opened is not None:
+            await opened.store.close()
+
+    async def close_for_good(self) -> None:
+        self._closed = True
+        await self.close()
+
+    def advance(self, seconds: float) -> None:
+        """Moves this engine's clock, in tests."""
+        self._clock_offset += seconds
+        for opened in self._open.values():
+            opened.store.clock_offset = self._clock_offset
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    async def submit(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+        return await (await self.store()).insert(tasks)
+
+    def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
+        """In the caller's transaction; in this thread if the connection is a sync one."""
+        return self.new_store().insert_on(connection, tasks)
+
+    # -- operate ------------------------------------------------------------------------------------------------------
+
+    async def cancel(self, task_id: UUID) -> Task:
+        """Cancels a waiting task, or asks a running one to stop. Returns the task as it is then."""
+        store = await self.store()
+        for _ in range(_TRIES):
+            task = await self.need(task_id)
+            change = decide.cancel(task)
+            if change is not None:
+                if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
+                    return await self.need(task_id)
+            elif await store.request_cancel([task_id]):
+                return await self.need(task_id)
+        raise TaskConflict(f"task {task_id} changes too fast to be cancelled", task_id=task_id)
+
+    async def retry(self, task_id: UUID) -> Task:
+        """A failed task anew: all attempts, due now, history kept."""
+        store = await self.store()
+        for _ in range(_TRIES):
+            change = decide.retry_by_hand(await self.need(task_id))
+            if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
+                return await self.need(task_id)
+        raise TaskConflict(f"task {task_id} changes too fast to be retried", task_id=task_id)
+
+    async def delete(self, task_id: UUID) -> None:
+        store = await self.store()
+        for _ in range(_TRIES):
+            task = await self.need(task_id)
+            decide.check_deletable(task)
+            if (await store.delete([(task.id, task.version)]))[0] is not Verdict.LOST:
+                return
+        raise TaskConflict(f"task {task_id} changes too fast to be deleted", task_id=task_id)
+
+    async def expire(self, limit: int = 500) -> int:
+        """Takes back what dead workers hold. Returns how many tasks were recovered."""
+        store = await self.store()
+        lost = await store.lost_leases(self.config.dead_after_seconds, limit)
+        if not lost:
+            return 0
+        reason = "WorkerLost: worker {} vanished while it ran this task: its lease or its heartbeat ran out"
+        verdicts = await store.settle([decide.expire(task, reason.format(task.worker_id)) for task in lost])
+        return verdicts.count(Verdict.APPLIED)
+
+    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False) -> int:
+        return await (await self.store()).prune(states, older_than_seconds, limit, dry_run=dry_run)
+
+    async def control(self, change: ControlChange) -> Controls:
+        return await (await self.store()).control(change)
+
+    # -- look ---------------------------------------------------------------------------------------------------------
+
+    async def get(self, task_id: UUID) -> Task | None:
+        return (await (await self.store()).get([task_id]))[0]
+
+    async def need(self, task_id: UUID) -> Task:
+        task = await self.get(task_id)
+        if task is None:
+            raise TaskNotFound(task_id)
+        return task
+
+    async def get_by_key(self, key: str) -> Task | None:
+        return await (await self.store()).get_by_key(key)
+
+    async def page(self, where: Filter, **paging: Any) -> Page:
+        return await (await self.store()).page(where, **paging)
+
+    async def count(self, where: Filter, cap: int) -> Count:
+        return await (await self.store()).count(where, cap)
+
+    async def stats(self) -> dict[str, NameStats]:
+        return await (await self.store()).stats()
+
+    async def series(self, since_seconds: float) -> Sequence[Point]:
+        return await (await self.store()).series(since_seconds)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await (await self.store()).workers()
+
+    async def controls(self) -> dict[str, Controls]:
+        return await (await self.store()).controls()
+
+    async def wait(self, task_id: UUID, timeout: float | None) -> Task:
+        """The task once it is finished. Woken, not spinning."""
+        store = await self.store()
+        watching = store.watch(task_id)
+        try:
+            async with asyncio.timeout(timeout):
+                async for task in watching:
+                    if task is None:
+                        raise TaskNotFound(task_id)
+                    if is_terminal(task):
+                        return task
+        except TimeoutError:
+            raise WaitTimeout(f"task {task_id} was not finished within {timeout} s") from None
+        finally:
+            if isinstance(watching, AsyncGenerator):
+                await watching.aclose()
+        raise StoreClosed("the queue was closed while waiting")
+
+
+@dataclass(slots=True)
+class _Opened:
+    loop: weakref.ref[asyncio.AbstractEventLoop]
+    store: Backend
+    lock: asyncio.Lock
+    ready: bool = False
+    keeper: AsyncGenerator[None] | None = None

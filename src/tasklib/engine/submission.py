@@ -1,0 +1,89 @@
+"""From a call to a NewTask: ids, defaults, limits."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.ids import uuid7
+from tasklib.core.options import SubmitOptions, check_tags
+from tasklib.core.registry import TaskType
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.task import NewTask
+from tasklib.engine.config import Config
+
+
+class IdSource:
+    """UUIDv7s that grow within this process, also inside one millisecond."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+        self._sequence = 0
+
+    def next(self) -> UUID:
+        with self._lock:
+            millisecond = time.time_ns() // 1_000_000
+            if millisecond > self._last:
+                self._last, self._sequence = millisecond, 0
+            else:
+                self._sequence += 1
+                if self._sequence > 0xFFF:  # more than 4096 within one millisecond: borrow from the next
+                    self._last, self._sequence = self._last + 1, 0
+            last, sequence = self._last, self._sequence
+        return uuid7(last, sequence, int.from_bytes(os.urandom(8), "big"))
+
+
+new_id = IdSource().next
+
+NO_OPTIONS = SubmitOptions()
+
+
+def new_task(
+    name: str, payload: str, options: SubmitOptions, *, max_retries: int, timeout: int | None, retry: RetryPolicy | None
+) -> NewTask:
+    """A task from its payload and what the caller said; the rest are the defaults that apply to it."""
+    kept = options.retry or retry
+    return NewTask(
+        id=new_id(),
+        name=name,
+        kwargs=payload,
+        max_retries=max_retries if options.max_retries is None else options.max_retries,
+        delay_seconds=options.delay_seconds,
+        run_at=options.run_at,
+        timeout_seconds=timeout if options.timeout_seconds is None else options.timeout_seconds,
+        priority=options.priority or 0,
+        tags="{}" if not options.tags else check_tags(options.tags),
+        idempotency_key=options.idempotency_key,
+        retry_policy=None if kept is None else kept.to_json(),
+    )
+
+
+def prepare_call(
+    task_type: TaskType, args: tuple[Any, ...], kwargs: dict[str, Any], options: SubmitOptions, config: Config
+) -> NewTask:
+    """A task from a call of a task type. Raises before anything is stored."""
+    own = task_type.options
+    payload = task_type.encode_call(args, kwargs, config.max_payload_bytes)
+    if own.priority or own.tags:
+        options = SubmitOptions(
+            delay_seconds=options.delay_seconds,
+            run_at=options.run_at,
+            max_retries=options.max_retries,
+            timeout_seconds=options.timeout_seconds,
+            priority=own.priority if options.priority is None else options.priority,
+            tags={**own.tags, **(options.tags or {})},
+            idempotency_key=options.idempotency_key,
+            retry=options.retry,
+        )
+    return new_task(
+        task_type.name,
+        payload,
+        options,
+        max_retries=config.max_retries if own.max_retries is None else own.max_retries,
+        timeout=config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds,
+        retry=own.retry,
+    )

@@ -1,0 +1,359 @@
+"""The seam between decisions and engines: few verbs, with their contracts in the docstrings.
+
+Rules that hold for every verb:
+
+- Durations in, instants out: the store's own clock decides what is due and what has expired. `clock_offset` (seconds,
+  zero outside tests) is added to it in every statement.
+- Every write carries its guard in the statement itself.
+- A call either returns, or raises one of `core.errors`: transient ones (`errors.TRANSIENT`) once the store's own
+  retries and deadline are used up, lasting ones at once. A doubt about a lost reply is resolved inside the verb.
+- A cancelled call leaves nothing half-written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+from uuid import UUID
+
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.task import Claim, NewTask, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What an engine can and cannot do. The suite reads them, so that nothing is skipped by name."""
+
+    engine: str
+    callers_transaction: bool
+    """A submit can join the caller's own database transaction."""
+    shared_between_processes: bool = True
+    wakes: bool = True
+    """False: no wake-ups can be had (PgBouncer in transaction mode), so polling must not back off."""
+
+
+class Inserted(NamedTuple):
+    id: UUID
+    created: bool
+    """False: a task with this idempotency key was there, and `id` is its id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimRequest:
+    worker_id: str
+    names: Sequence[str]
+    """Only tasks of these names are claimed."""
+    slots: int
+    """How many can start at once."""
+    prefetch: int = 0
+    """How many more may be taken to wait in the worker. Tasks that must run alone and types with limits are never among them."""
+    lease_seconds: float = 600.0
+    per_name: dict[str, int] = field(default_factory=dict)
+    """At most this many of a name in this claim (a worker's own parallelism for a type)."""
+
+
+class Claimed(NamedTuple):
+    claims: list[Claim]
+    """In the order of SPEC: priority, then first come first served."""
+    next_due_in: float | None
+    """Seconds until the next task of these names may become claimable through time alone (a due time, a rate limit's
+    next permit): a hint for how long to sleep, looked up only when fewer than `slots` were claimed; None if nothing waits."""
+
+
+class Held(NamedTuple):
+    """A lease as its holder knows it."""
+
+    id: UUID
+    version: int
+
+
+class Extension(NamedTuple):
+    id: UUID
+    held: bool
+    """False: the claim is no longer this worker's."""
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerBeat:
+    """What a worker tells of itself with each heartbeat."""
+
+    id: str
+    hostname: str
+    pid: int
+    names: Sequence[str]
+    concurrency: int
+    running: int
+    listening: bool = True
+    """False: too busy to want wake-ups."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    id: str
+    hostname: str
+    pid: int
+    names: tuple[str, ...]
+    concurrency: int
+    running: int
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+    """Set when it said goodbye; rows of stopped and long lost workers are pruned."""
+    seconds_since_seen: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """Pause and limits of one type, or of all (`name` is the empty string)."""
+
+    name: str = ""
+    paused: bool = False
+    rate: float | None = None
+    """Starts a second for the whole fleet: the operator's value if set, else the code's default. None: no limit."""
+    concurrency: int | None = None
+    """Running at once in the whole fleet."""
+    operator_rate: float | None = None
+    default_rate: float | None = None
+
+
+class Unset:
+    """Marks a control that is to stay as it is."""
+
+
+UNSET = Unset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlChange:
+    name: str = ""
+    paused: bool | Unset = UNSET
+    operator_rate: float | None | Unset = UNSET
+    """None clears the operator's value; 0 means: no limit, whatever the code says."""
+    default_rate: float | None | Unset = UNSET
+    concurrency: int | None | Unset = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """What a list, a count or a bulk action is about. All given conditions must hold."""
+
+    names: Sequence[str] | None = None
+    name_prefix: str | None = None
+    states: Sequence[str] | None = None
+    terminal: bool | None = None
+    """With `failed`: True for final failures only, False for those that wait for a retry."""
+    tags: dict[str, Any] | None = None
+    """Each pair must be in the task's tags."""
+    worker_id: str | None = None
+    error_text: str | None = None
+    """Taken literally (no wildcards), case-insensitive."""
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    ids: Sequence[UUID] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    tasks: list[Task]
+    next_cursor: UUID | None
+    """The id to continue behind; None at the end."""
+
+
+class Count(NamedTuple):
+    value: int
+    capped: bool
+    """True: there are more than `value`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameStats:
+    """Counts of one type. Active states are counted, finished ones come from the counters that every settle keeps."""
+
+    pending: int = 0
+    running: int = 0
+    waiting: int = 0
+    """Failed, with a retry to come. `failed` does not include them."""
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    oldest_due_seconds: float | None = None
+    """How long the longest-waiting due task of this type has been due."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One cell of the series behind charts: moves of one kind in one minute."""
+
+    minute: datetime
+    name: str
+    state: str
+    """completed, failed, cancelled, or `retried` for a failure with attempts left."""
+    bucket: int
+    """Index into decide.LATENCY_BOUNDS_MS; UNTIMED for moves that ran nothing."""
+    count: int
+    run_ms: int
+
+
+class Store(Protocol):
+    """One engine's hold on the tables. An instance belongs to the event loop it was opened in."""
+
+    @property
+    def traits(self) -> Traits: ...
+
+    clock_offset: float
+    """Seconds added to the engine's clock. Tests move it; everybody else leaves it at zero."""
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connects; gives an empty database its schema; refuses an older, newer or foreign one with SchemaMismatch.
+        Several processes may open an empty database at once."""
+        ...
+
+    async def close(self) -> None:
+        """Releases everything. Every later call raises StoreClosed. Closing twice is fine."""
+        ...
+
+    async def now(self) -> datetime:
+        """The store's clock, offset included."""
+        ...
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+        """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
+        with one key become one. Wakes listening workers when something is due."""
+        ...
+
+    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
+        """The same on the caller's own connection, inside the caller's transaction. A sync connection is used at once,
+        in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""
+        ...
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        """Picks due tasks in order (priority descending, created_at, id), marks them running under the worker and
+        returns them, in one transaction. Never more than slots + prefetch. Paused names give nothing; limits are exact
+        for the whole fleet, and what they defer uses no attempt. Promotes what has become due first."""
+        ...
+
+    async def held(self, worker_id: str) -> list[Claim]:
+        """All that runs under this worker: how a worker finds claims whose reply was lost."""
+        ...
+
+    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+        """Writes guarded changes in one transaction: of workers, of the janitor, of operators. One verdict for each, in
+        order. A change that lost its guard does not touch its row. The counters move with the rows."""
+        ...
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        """Prolongs leases from now; versions stay. A lease that ran out but was not taken is still its holder's."""
+        ...
+
+    async def beat(self, worker: WorkerBeat) -> None:
+        """Records that the worker lives."""
+        ...
+
+    async def farewell(self, worker_id: str) -> None:
+        """Records that the worker stopped by itself."""
+        ...
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        """Running tasks whose lease ran out, or whose worker has registered and then been silent for longer than
+        `dead_after_seconds` or has said goodbye."""
+        ...
+
+    # -- operate ------------------------------------------------------------------------------------------------------
+
+    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Marks running tasks as asked to stop and returns which; versions stay."""
+        ...
+
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+        """Deletes finished tasks, each under its version."""
+        ...
+
+    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False) -> int:
+        """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
+        (dry run: how many there are, `limit` aside)."""
+        ...
+
+    async def tidy(self) -> None:
+        """Housekeeping beside the tasks: merges counters, forgets workers long gone."""
+        ...
+
+    # -- look ---------------------------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[UUID]) -> list[Task | None]: ...
+
+    async def get_by_key(self, key: str) -> Task | None: ...
+
+    async def page(
+        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+    ) -> Page:
+        """By id, newest first unless asked otherwise. `cursor` continues behind that id, without gaps or repeats for
+        the rows that were there when paging began."""
+        ...
+
+    async def count(self, where: Filter, cap: int) -> Count: ...
+
+    async def stats(self) -> dict[str, NameStats]: ...
+
+    async def series(self, since_seconds: float) -> Sequence[Point]:
+        """The counters of the last minutes, oldest first."""
+        ...
+
+    async def workers(self) -> list[WorkerInfo]: ...
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    async def controls(self) -> dict[str, Controls]:
+        """All that is set, by name; the empty name is for all types."""
+        ...
+
+    async def control(self, change: ControlChange) -> Controls:
+        """Changes what is given and wakes everybody."""
+        ...
+
+    # -- wake ---------------------------------------------------------------------------------------------------------
+
+    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
+        """Calls `wake` in this loop whenever something of that name may be claimable (None: anything, or a control
+        changed). A hint, never the truth: it may come late, twice or not at all. Returns how to stop."""
+        ...
+
+    def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        """Yields the task as it is now, then again whenever it may have finished; woken, with slow polling as the
+        fallback. Ends when the caller stops asking."""
+        ...
+
+
+class Admin(Protocol):
+    """What the command line needs beyond the verbs: schema changes and a check-up."""
+
+    async def schema_version(self) -> int | None:
+        """None: there is no schema yet."""
+        ...
+
+    async def migrate(self, *, plan: bool = False) -> list[str]:
+        """Brings the schema up to date and returns the names of the steps taken (`plan`: that would be taken). Safe to
+        run twice, and twice at once."""
+        ...
+
+    def migration_sql(self) -> list[tuple[str, str]]:
+        """Name and SQL text of every step."""
+        ...
+
+    async def check_up(self) -> list[Finding]: ...
+
+
+class Finding(NamedTuple):
+    level: str
+    """ok, warning or error"""
+    subject: str
+    message: str
+    advice: str = ""

@@ -1,0 +1,100 @@
+"""What a database file needs of the disk: a local file system, a directory, a file that only its owner reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+from tasklib.core.errors import StoreRefused
+
+# The shared memory beside a WAL file works between processes of one machine only.
+NETWORK_TYPES = frozenset(
+    "nfs nfs4 cifs smb smb2 smb3 smbfs afpfs webdav ncpfs 9p afs ceph lustre glusterfs gpfs beegfs pvfs2 orangefs".split()
+    + "fuse.sshfs fuse.glusterfs fuse.ceph fuse.s3fs fuse.gcsfuse fuse.rclone fuse.goofys fuse.davfs macfuse".split()
+)
+
+_MACOS_MOUNT = re.compile(r"^.* on (?P<point>/.*) \((?P<type>[^,)]+)[,)]")
+
+
+def prepare(path: Path) -> None:
+    """Refuses what cannot hold a database, and makes the file if there is none."""
+    directory = path.absolute().parent
+    if not directory.is_dir():
+        raise StoreRefused(f"cannot open {path}: there is no directory {directory}")
+    kind = network_type(directory)
+    if kind is not None:
+        raise StoreRefused(
+            f"cannot open {path}: it is on a network file system ({kind}), where SQLite can lose data; "
+            "use a local disk, or PostgreSQL for several machines"
+        )
+    if path.is_dir():
+        raise StoreRefused(f"cannot open {path}: it is a directory")
+    if not path.exists():
+        _create(path)
+    for target, what in ((path, "the file"), (directory, "its directory")):
+        if not os.access(target, os.R_OK | os.W_OK):
+            raise StoreRefused(f"cannot open {path}: no permission to write {what}")
+
+
+def _create(path: Path) -> None:
+    # Not opened under its own name: closing any descriptor of a file drops all locks the process holds on it.
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        try:
+            os.link(draft, path)
+        finally:
+            draft.unlink()
+    except FileExistsError:
+        pass  # another process was first
+    except OSError as error:
+        raise StoreRefused(f"cannot create {path}: {error.strerror or error}") from error
+
+
+def network_type(directory: Path) -> str | None:
+    """The type of the network file system that the directory is on; None if it is a local one, or not known."""
+    kind = mount_type(str(directory.resolve()), _mounts())
+    return kind if kind in NETWORK_TYPES else None
+
+
+def mount_type(directory: str, mounts: list[tuple[str, str]]) -> str | None:
+    """The type of the innermost mount that holds the directory; of two on one point the later is on top."""
+    best: tuple[int, str | None] = (-1, None)
+    for point, kind in mounts:
+        inside = directory == point or directory.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= best[0]:
+            best = (len(point), kind)
+    return best[1]
+
+
+def read_mountinfo(text: str) -> list[tuple[str, str]]:
+    """Mount points and types from Linux's /proc/self/mountinfo."""
+    mounts = []
+    for line in text.splitlines():
+        before, mark, after = line.partition(" - ")
+        fields = before.split(" ")
+        if mark and len(fields) > 4:
+            point = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4])
+            mounts.append((point, after.split(" ")[0]))
+    return mounts
+
+
+def read_mount_command(text: str) -> list[tuple[str, str]]:
+    """Mount points and types from what macOS's `mount` prints."""
+    return [(match["point"], match["type"]) for line in text.splitlines() if (match := _MACOS_MOUNT.match(line))]
+
+
+def _mounts() -> list[tuple[str, str]]:
+    try:
+        if sys.platform == "linux":
+            return read_mountinfo(Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace"))
+        if sys.platform == "darwin":
+            printed = subprocess.run(["/sbin/mount"], capture_output=True, text=True, timeout=5, check=True)
+            return read_mount_command(printed.stdout)
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return []

@@ -1,0 +1,240 @@
+"""One thread with one connection. Calls wait in its queue; writers that wait together share one commit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import threading
+from collections.abc import Callable, Iterable
+from queue import Empty, SimpleQueue
+from time import monotonic
+from typing import Any, TypeAlias, TypeVar
+
+import apsw
+
+from tasklib.core.errors import StoreBusy, StoreClosed
+from tasklib.stores.sqlite.address import Address
+from tasklib.stores.sqlite.connection import connect, translated
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[apsw.Connection], T]
+"""Runs in the lane's thread. It may run again when the database was busy, so it keeps nothing outside the connection."""
+
+_SHARED_COMMIT = 64
+"""Most calls that share one commit."""
+_FIRST_PAUSE = 0.0005
+_LONGEST_PAUSE = 0.01
+_PROGRESS_STEPS = 200_000
+
+
+class Job:
+    """A call on its way through a lane."""
+
+    __slots__ = ("after", "deadline", "future", "result", "work", "writes", "atomic", "loop")
+
+    def __init__(
+        self,
+        work: Work[Any],
+        deadline: float,
+        *,
+        writes: bool,
+        atomic: bool,
+        after: Callable[[Any], None] | None,
+    ) -> None:
+        self.work = work
+        self.deadline = deadline
+        self.writes = writes
+        self.atomic = atomic
+        """A single statement: it is its own transaction when it runs alone."""
+        self.after = after
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Any] = self.loop.create_future()
+        self.result: Any = None
+
+
+class Lane:
+    """A connection that only its own thread touches. A lane is never used after a fork."""
+
+    def __init__(self, address: Address, name: str) -> None:
+        self._address = address
+        self._name = name
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        self._deadline = 0.0
+
+    async def start(self, timeout: float) -> None:
+        """Opens the connection in the lane's thread."""
+        opened: Job = Job(lambda _: None, monotonic() + timeout, writes=False, atomic=True, after=None)
+        self._thread = threading.Thread(target=self._live, args=(opened,), name=self._name, daemon=True)
+        self._thread.start()
+        await opened.future
+
+    async def run(
+        self,
+        work: Work[T],
+        timeout: float,
+        *,
+        writes: bool = False,
+        atomic: bool = False,
+        after: Callable[[T], None] | None = None,
+    ) -> T:
+        """`work` in the thread: inside a transaction if it writes. `after` is called in the thread once it is
+        committed, whether or not the caller still waits."""
+        if self._closing.is_set() or os.getpid() != self._pid:
+            raise StoreClosed("the store is closed")
+        job = Job(work, monotonic() + timeout, writes=writes, atomic=atomic, after=after)
+        self._jobs.put(job)
+        result: T = await job.future
+        return result
+
+    def stop(self) -> None:
+        """Lets the thread end after what is queued; calls that wait for a lock give up."""
+        if not self._closing.is_set():
+            self._closing.set()
+            self._jobs.put(None)
+
+    async def stopped(self) -> None:
+        """Returns when the thread has ended and its connection is closed."""
+        if self._thread is not None and os.getpid() == self._pid:
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+
+    # -- in the thread ------------------------------------------------------------------------------------------------
+
+    def _live(self, opened: Job) -> None:
+        # A local of this frame: after a fork the child has no such thread, and nothing there can close the connection.
+        try:
+            connection = self._retried(lambda: connect(self._address), opened.deadline)
+        except Exception as error:
+            self._closing.set()
+            _resolve([(opened, error)])
+            return
+        connection.set_progress_handler(lambda: monotonic() > self._deadline, _PROGRESS_STEPS)
+        _resolve([(opened, None)])
+        while (batch := self._next_batch()) is not None:
+            self._serve(connection, batch)
+        connection.close()
+        self._refuse_rest()
+
+    def _next_batch(self) -> list[Job] | None:
+        job = self._jobs.get()
+        if job is None:
+            return None
+        batch = [job]
+        while job.writes and len(batch) < _SHARED_COMMIT:
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                break
+            if job is None:
+                self._jobs.put(None)
+                break
+            batch.append(job)
+        return batch
+
+    def _serve(self, connection: apsw.Connection, batch: list[Job]) -> None:
+        batch = [job for job in batch if not job.future.cancelled()]
+        shared = [job for job in batch if job.writes]
+        if len(shared) > 1 and self._commit_together(connection, shared):
+            _finish(shared)
+            batch = [job for job in batch if not job.writes]
+        for job in batch:
+            try:
+                self._deadline = job.deadline
+                job.result = self._retried(lambda job=job: _transact(connection, job), job.deadline)  # type: ignore[misc]
+            except Exception as error:
+                _resolve([(job, error)])
+            else:
+                _finish([job])
+
+    def _commit_together(self, connection: apsw.Connection, jobs: list[Job]) -> bool:
+        """All or none. False: something went wrong; each is to be tried by itself."""
+        self._deadline = min(job.deadline for job in jobs)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            for job in jobs:
+                job.result = job.work(connection)
+            connection.execute("COMMIT")
+        except Exception:
+            roll_back(connection)
+            return False
+        return True
+
+    def _retried(self, attempt: Callable[[], T], deadline: float) -> T:
+        """Waits while other processes hold the lock."""
+        pause = _FIRST_PAUSE
+        if monotonic() > deadline:
+            raise StoreBusy(f"{self._address} did not answer in time: too many calls were waiting")
+        while True:
+            try:
+                return attempt()
+            except (apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError, apsw.ProtocolError) as error:
+                left = deadline - monotonic()
+                if left <= 0:
+                    raise StoreBusy(f"{self._address} is locked by another process for too long") from error
+                if self._closing.wait(min(left, pause * random.uniform(0.5, 1.5))):
+                    raise StoreClosed("the store was closed while it waited for a lock") from None
+                pause = min(pause * 1.3, _LONGEST_PAUSE)
+            except apsw.Error as error:
+                raise translated(error, self._address) from error
+
+    def _refuse_rest(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get_nowait()
+            except Empty:
+                return
+            if job is not None:
+                _resolve([(job, StoreClosed("the store is closed"))])
+
+
+def roll_back(connection: apsw.Connection) -> None:
+    """Ends a transaction that went wrong; a full disk or a damaged file may have ended it already."""
+    try:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    except apsw.Error:
+        pass  # the next BEGIN tells what is wrong
+
+
+def _transact(connection: apsw.Connection, job: Job) -> Any:
+    if not job.writes or job.atomic:
+        return job.work(connection)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = job.work(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        roll_back(connection)
+        raise
+    return result
+
+
+def _finish(jobs: list[Job]) -> None:
+    for job in jobs:
+        if job.after is not None:
+            job.after(job.result)
+    _resolve([(job, None) for job in jobs])
+
+
+def _resolve(ended: Iterable[tuple[Job, Exception | None]]) -> None:
+    """Hands results to their loops, one call for each loop."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Job, Exception | None]]] = {}
+    for job, error in ended:
+        by_loop.setdefault(job.loop, []).append((job, error))
+    for loop, items in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_set, items)
+        except RuntimeError:
+            pass  # the loop is closed: nobody waits there any more
+
+
+def _set(items: list[tuple[Job, Exception | None]]) -> None:
+    for job, error in items:
+        if not job.future.done():
+            if error is None:
+                job.future.set_result(job.result)
+            else:
+                job.future.set_exception(error)

@@ -1,0 +1,88 @@
+"""The program of a child process: `python -m tasklib.worker.child`. Imports the worker's modules, then runs tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import importlib
+import json
+import os
+import queue
+import runpy
+import signal
+import sys
+import threading
+import time
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.outcome import Outcome
+from tasklib.core.registry import TaskType, default_registry
+from tasklib.worker import frames, runner
+from tasklib.worker.current import RunningTask, running
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    read_fd, write_fd, parent = (int(argument) for argument in sys.argv[1:4])
+    _die_with(parent)
+    inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(read_fd, inbox), daemon=True).start()
+    hello = inbox.get()
+    try:
+        _load(hello)
+    except BaseException as error:
+        frames.send(write_fd, {"error": runner.describe(error)})
+        return
+    frames.send(write_fd, {"known": [name for name in hello["names"] if default_registry.get(name)]})
+    while True:
+        message = inbox.get()
+        task_type = default_registry.get(message["name"])
+        assert task_type is not None, message["name"]
+        frames.send(write_fd, frames.pack(_run(task_type, message, hello["max_result_bytes"])))
+
+
+def _run(task_type: TaskType, message: dict[str, Any], limit: int) -> Outcome:
+    begun = time.monotonic()
+    timeout = message["timeout"]
+    task = RunningTask(
+        id=UUID(message["id"]),
+        name=message["name"],
+        attempt=message["attempt"],
+        tags=json.loads(message["tags"]),
+        deadline=None if timeout is None else begun + timeout,
+    )
+    running.set(lambda: task)
+    if task_type.is_async:
+        return asyncio.run(runner.call_async(task_type, message["kwargs"], limit))
+    return runner.call(task_type, message["kwargs"], limit)
+
+
+def _load(hello: dict[str, Any]) -> None:
+    sys.path[:] = hello["path"]
+    for module in hello["modules"]:
+        importlib.import_module(module)
+    # As multiprocessing does it: under another name, so that `if __name__ == "__main__"` keeps the worker from starting.
+    if hello["main_module"]:
+        runpy.run_module(hello["main_module"], run_name="__mp_main__", alter_sys=True)
+    elif hello["main_file"]:
+        runpy.run_path(hello["main_file"], run_name="__mp_main__")
+
+
+def _listen(fd: int, inbox: queue.SimpleQueue[dict[str, Any]]) -> None:
+    while (message := frames.receive(fd)) is not None:
+        inbox.put(message)
+    os._exit(1)  # the parent is gone, or wants us gone
+
+
+def _die_with(parent: int) -> None:
+    """The pipe's end tells us too, but not while a C call holds the interpreter."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

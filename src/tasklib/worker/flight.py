@@ -1,0 +1,116 @@
+"""A claim on its way through this worker, from being claimed until it is settled."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from enum import StrEnum
+from uuid import UUID
+
+from tasklib.core.registry import TaskType
+from tasklib.core.task import Claim
+from tasklib.stores.base import Held
+from tasklib.worker.current import RunningTask
+
+
+class Stop(StrEnum):
+    """Why a handler is told to stop."""
+
+    TIMEOUT = "timeout"
+    CANCEL = "cancel"
+    LOST = "lost"
+    SHUTDOWN = "shutdown"
+
+
+class Flight:
+    """One claim and what this worker knows of it. Threads share it; each field is written by one of them at a time."""
+
+    __slots__ = (
+        "cancel_requested",
+        "claim",
+        "lease_until",
+        "lost",
+        "sequence",
+        "started",
+        "stop",
+        "stop_at",
+        "taken",
+        "task_type",
+        "verdict",
+    )
+
+    def __init__(self, claim: Claim, task_type: TaskType, sequence: int, lease_until: float) -> None:
+        self.claim = claim
+        self.task_type = task_type
+        self.sequence = sequence
+        self.taken = time.monotonic()
+        self.lease_until = lease_until
+        self.started: float | None = None
+        self.stop: Stop | None = None
+        self.stop_at: float | None = None
+        self.cancel_requested = False
+        self.lost = False
+        self.verdict = threading.Lock()
+        """Whoever takes it first speaks for this flight: its runner, or the one who gave up on the runner."""
+
+    @property
+    def deadline(self) -> float | None:
+        limit = self.claim.timeout_seconds
+        return None if limit is None or self.started is None else self.started + limit
+
+    def tell(self) -> RunningTask:
+        return RunningTask(
+            id=self.claim.id,
+            name=self.claim.name,
+            attempt=self.claim.attempt,
+            tags=json.loads(self.claim.tags),
+            deadline=self.deadline,
+            _lost=lambda: self.lost,
+            _cancelled=lambda: self.cancel_requested,
+        )
+
+
+class Flights:
+    """All flights of a worker, by task id. Entries come and go by single dict operations, so threads need no lock."""
+
+    def __init__(self, lease_seconds: float) -> None:
+        self.lease_seconds = lease_seconds
+        # Given up this long before the lease really ends, so that two workers never both believe they hold it.
+        self.margin = min(2.0, lease_seconds * 0.1)
+        self._by_id: dict[UUID, Flight] = {}
+        self.timed: set[Flight] = set()
+        """Running flights that have a timeout."""
+        self._sequence = 0
+
+    def take_off(self, claim: Claim, task_type: TaskType, asked_at: float) -> Flight:
+        """`asked_at`: when the claim was sent, on the monotonic clock; the lease cannot have begun earlier."""
+        self._sequence += 1
+        flight = Flight(claim, task_type, self._sequence, asked_at + self.lease_seconds - self.margin)
+        self._by_id[claim.id] = flight
+        return flight
+
+    def land(self, flight: Flight) -> None:
+        if self._by_id.get(flight.claim.id) is flight:
+            del self._by_id[flight.claim.id]
+        self.timed.discard(flight)
+
+    def get(self, task_id: UUID) -> Flight | None:
+        return self._by_id.get(task_id)
+
+    def held(self, older_than: float) -> list[Held]:
+        """Leases that were taken before, and so are worth extending."""
+        return [Held(f.claim.id, f.claim.version) for f in self.snapshot() if f.taken <= older_than and not f.lost]
+
+    def snapshot(self) -> list[Flight]:
+        return list(self._by_id.values())
+
+    def count(self, name: str) -> int:
+        return sum(1 for flight in self.snapshot() if flight.claim.name == name)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self.snapshot())

@@ -1,0 +1,176 @@
+"""The heartbeat: extends leases, says that the worker lives, and stops what must stop.
+
+It has its own thread, its own event loop and its own connection, so that neither a handler that blocks the worker's
+loop nor a busy pool can stop it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+
+from tasklib.core.errors import TRANSIENT_OR_SLOW
+from tasklib.core.outcome import Failed
+from tasklib.engine.config import Config
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Store, WorkerBeat
+from tasklib.worker import runner
+from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.slots import Lane, Slots
+from tasklib.worker.threads import Report
+
+log = logging.getLogger("tasklib.worker")
+
+TICK_SECONDS = 0.05
+STOP_PATIENCE_SECONDS = 0.5
+"""How long a handler may take to end after it was told to."""
+
+
+class Heartbeat:
+    def __init__(
+        self,
+        engine: Engine,
+        worker_id: str,
+        names: Callable[[], tuple[str, ...]],
+        slots: Slots,
+        flights: Flights,
+        lane_of: Callable[[Flight], Lane],
+        report: Report,
+    ) -> None:
+        self._engine = engine
+        self._config: Config = engine.config
+        self._worker_id = worker_id
+        self._names = names
+        self._slots = slots
+        self._flights = flights
+        self._lane_of = lane_of
+        self._report = report
+        self._hostname = socket.gethostname()
+        self._ending = threading.Event()
+        self._stopping: set[Flight] = set()
+        self._confirmed = time.monotonic()
+        """When the last beat that arrived was sent."""
+        self._thread = threading.Thread(target=self._main, name="tasklib-heartbeat", daemon=True)
+        self._opened = False
+        self.listening = True
+        """False while the worker is too busy to want wake-ups."""
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread; does not wait for longer than a moment."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join(2.0)
+
+    def about(self) -> WorkerBeat:
+        return WorkerBeat(
+            id=self._worker_id,
+            hostname=self._hostname,
+            pid=os.getpid(),
+            names=self._names(),
+            concurrency=self._slots.size,
+            running=self._slots.running,
+            listening=self.listening,
+        )
+
+    def halt(self, flight: Flight, reason: Stop) -> None:
+        """Tells a flight to stop. What becomes of it is seen to by the ticks that follow."""
+        if flight.stop is not None:
+            return
+        flight.stop, flight.stop_at = reason, time.monotonic()
+        if reason is Stop.LOST:
+            flight.lost = True
+        self._stopping.add(flight)
+        if flight.started is not None:
+            self._lane_of(flight).interrupt(flight, reason)
+
+    # -- the thread ---------------------------------------------------------------------------------------------------
+
+    def _main(self) -> None:
+        while not self._ending.is_set():
+            try:
+                asyncio.run(self._beat_until_end())
+            except Exception:
+                log.exception("the heartbeat stumbled and starts again")
+                self._ending.wait(1.0)
+
+    async def _beat_until_end(self) -> None:
+        store, self._opened = self._engine.new_store(), False
+        ticking = asyncio.create_task(self._tick_until_end())
+        try:
+            while not self._ending.is_set():
+                await self._beat(store)
+                await self._pause(self._config.beat_seconds)
+        finally:
+            ticking.cancel()
+            await store.close()
+
+    async def _beat(self, store: Store) -> None:
+        """One round: the worker lives, its leases go on. A failed round is tried again soon, within the lease."""
+        sent = time.monotonic()
+        try:
+            async with asyncio.timeout(max(self._config.beat_seconds, 1.0)):
+                if not self._opened:
+                    await store.open()
+                    self._opened = True
+                await store.beat(self.about())
+                held = self._flights.held(older_than=sent - self._config.beat_seconds / 2)
+                answers = await store.extend(self._worker_id, held, self._flights.lease_seconds) if held else []
+        except TRANSIENT_OR_SLOW as error:
+            log.warning("heartbeat not confirmed: %s", str(error) or "no answer in time")
+            return
+        self._confirmed = sent
+        for answer in answers:
+            flight = self._flights.get(answer.id)
+            if flight is None:
+                continue
+            if not answer.held:
+                if not flight.verdict.locked():
+                    log.warning("lease of task %s (%s) is lost", flight.claim.id, flight.claim.name)
+                    self.halt(flight, Stop.LOST)
+                continue
+            flight.lease_until = sent + self._flights.lease_seconds - self._flights.margin
+            if answer.cancel_requested and not flight.cancel_requested:
+                flight.cancel_requested = True
+                self.halt(flight, Stop.CANCEL)
+
+    async def _tick_until_end(self) -> None:
+        while not self._ending.is_set():
+            self._tick(time.monotonic())
+            busy = self._flights.timed or self._stopping
+            await self._pause(TICK_SECONDS if busy else 4 * TICK_SECONDS)
+
+    def _tick(self, now: float) -> None:
+        for flight in list(self._flights.timed):
+            if flight.stop is None and flight.deadline is not None and now >= flight.deadline:
+                self.halt(flight, Stop.TIMEOUT)
+        silent = now >= self._confirmed + self._config.dead_after_seconds - self._flights.margin
+        for flight in self._flights:
+            if flight.stop is None and (silent or now >= flight.lease_until):
+                log.warning("lease of task %s (%s) could not be extended in time", flight.claim.id, flight.claim.name)
+                self.halt(flight, Stop.LOST)
+        for flight in list(self._stopping):
+            if flight.verdict.locked():
+                self._stopping.discard(flight)
+            elif flight.stop_at is not None and now >= flight.stop_at + STOP_PATIENCE_SECONDS:
+                self._give_up(flight)
+
+    def _give_up(self, flight: Flight) -> None:
+        """The handler does not end: its flight ends without it."""
+        if flight.started is None or not flight.verdict.acquire(blocking=False):
+            return
+        self._stopping.discard(flight)
+        self._lane_of(flight).abandon(flight)
+        self._report(flight, runner.stopped(flight, Failed("TaskStopped: it was told to stop and did not end")))
+
+    async def _pause(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self._ending.is_set() and (left := end - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, 0.2))

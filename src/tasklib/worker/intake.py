@@ -1,0 +1,233 @@
+"""The intake: decides when to claim and how much, and hands what it gets to the lanes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from tasklib.core.errors import TRANSIENT
+from tasklib.core.outcome import Released
+from tasklib.core.registry import Registry
+from tasklib.core.task import Claim
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Claimed, ClaimRequest, Store
+from tasklib.worker.flight import Flight, Flights
+from tasklib.worker.heartbeat import Heartbeat
+from tasklib.worker.reporter import Reporter
+from tasklib.worker.slots import Lane, Slots
+
+log = logging.getLogger("tasklib.worker")
+
+PREFETCH_LIMIT = 500
+UNSETTLED_LIMIT = 4 * PREFETCH_LIMIT
+"""With more outcomes than this waiting to be written, nothing is prefetched."""
+HORIZON_SECONDS = 0.1
+"""Prefetch what is expected to start within this time."""
+HOSTAGE_SECONDS = 0.5
+"""What has waited longer behind running tasks is given back."""
+BUSY_SECONDS = 1.0
+"""A worker that has found its fill for this long does without wake-ups."""
+
+
+class Pace:
+    """How fast tasks have been going lately: what prefetching goes by."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._concurrency = concurrency
+        self._since = time.monotonic()
+        self._ended = 0
+        self._per_second = 0.0
+
+    def note(self, ended: int) -> None:
+        self._ended += ended
+        now = time.monotonic()
+        passed = now - self._since
+        if passed >= 0.02:
+            recent = self._ended / passed
+            self._per_second = recent if recent < self._per_second else 0.5 * (self._per_second + recent)
+            self._since, self._ended = now, 0
+
+    @property
+    def prefetch(self) -> int:
+        return min(PREFETCH_LIMIT, int(self._per_second * HORIZON_SECONDS))
+
+
+class Intake:
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        worker_id: str,
+        names: Callable[[], tuple[str, ...]],
+        slots: Slots,
+        flights: Flights,
+        lane_of: Callable[[Flight], Lane],
+        reporter: Reporter,
+        heartbeat: Heartbeat,
+        poll_interval: float,
+        parallelism: Mapping[str, int],
+    ) -> None:
+        self._engine = engine
+        self._registry = registry
+        self._worker_id = worker_id
+        self._names = names
+        self._slots = slots
+        self._flights = flights
+        self._lane_of = lane_of
+        self._reporter = reporter
+        self._heartbeat = heartbeat
+        self._poll_interval = poll_interval
+        self._parallelism = parallelism
+        self._pace = Pace(slots.size)
+        self._wake = asyncio.Event()
+        self._in_flight = 0
+        self._busy_since: float | None = None
+        self.idle = asyncio.Event()
+        """Set while nothing is due and nothing is in flight."""
+
+    def nudge(self) -> None:
+        """Something landed, or may be claimable."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        store = await self._engine.store()
+        stop_listening = store.listen(self._heard)
+        quiet = 0
+        try:
+            while True:
+                self._wake.clear()
+                landed = self._in_flight - len(self._flights)
+                self._pace.note(max(0, landed))
+                self._in_flight = len(self._flights)
+                wanted, prefetch = self._room()
+                if wanted + prefetch == 0:
+                    await self._rest(self._until_hostages())
+                    self._free_hostages()
+                    continue
+                claimed = await self._claim(store, wanted, prefetch)
+                if claimed is None:
+                    continue
+                full = len(claimed.claims) >= wanted + prefetch
+                await self._note_busy(store, full)
+                if full:
+                    quiet = 0
+                    await asyncio.sleep(0)
+                    continue
+                quiet = 0 if claimed.claims else quiet + 1
+                if not claimed.claims and not len(self._flights):
+                    self.idle.set()
+                await self._rest(self._pause(quiet, claimed.next_due_in, store.traits.wakes))
+                self.idle.clear()
+        finally:
+            stop_listening()
+
+    def _heard(self, name: str | None) -> None:
+        if name is None or name in self._names():
+            self._wake.set()
+
+    def _room(self) -> tuple[int, int]:
+        """How many to claim: those that can start now, and those that will soon."""
+        slots, waiting = self._slots, self._slots.waiting
+        wanted = slots.free
+        target = self._pace.prefetch
+        unsettled = len(self._flights) - waiting - slots.running
+        if unsettled > UNSETTLED_LIMIT or waiting > target // 2:
+            return wanted, 0
+        return wanted, max(0, target - waiting)
+
+    async def _claim(self, store: Store, wanted: int, prefetch: int) -> Claimed | None:
+        names = self._names()
+        if not names:
+            return Claimed([], None)
+        asked_at = time.monotonic()
+        request = ClaimRequest(
+            worker_id=self._worker_id,
+            names=names,
+            slots=wanted,
+            prefetch=prefetch,
+            lease_seconds=self._flights.lease_seconds,
+            per_name={name: max(0, most - self._flights.count(name)) for name, most in self._parallelism.items()},
+        )
+        try:
+            claimed = await store.claim(request)
+        except TRANSIENT as error:
+            log.warning("cannot claim: %s", error)
+            await asyncio.sleep(random.uniform(0.5, 1.5) * self._poll_interval)
+            await self._adopt(store)
+            return None
+        self._board(claimed.claims, asked_at)
+        return claimed
+
+    async def _adopt(self, store: Store) -> None:
+        """A claim's reply may have been lost: whatever runs under this worker's id is its to run."""
+        asked_at = time.monotonic()
+        try:
+            held = await store.held(self._worker_id)
+        except TRANSIENT:
+            return
+        orphans = [claim for claim in held if self._flights.get(claim.id) is None]
+        if orphans:
+            log.warning("took up %d claims whose reply was lost", len(orphans))
+            # Their leases began some time before: no longer than one call may take.
+            self._board(orphans, asked_at - self._engine.config.call_timeout_seconds)
+
+    def _board(self, claims: Sequence[Claim], asked_at: float) -> None:
+        for claim in claims:
+            task_type = self._registry.get(claim.name)
+            if task_type is None:  # unregistered since the claim was sent
+                continue
+            flight = self._flights.take_off(claim, task_type, asked_at)
+            self._lane_of(flight).waiting.append(flight)
+        self._in_flight = len(self._flights)
+        self._slots.fill()
+
+    async def _note_busy(self, store: Store, full: bool) -> None:
+        """Wake-ups cost those who submit: a worker that always finds work asks for none."""
+        now = time.monotonic()
+        if not full:
+            self._busy_since = None
+            if not self._heartbeat.listening:
+                self._heartbeat.listening = True
+                await self._tell(store)
+                self._wake.set()  # something may have come before anybody knew that we listen again
+        elif self._busy_since is None:
+            self._busy_since = now
+        elif self._heartbeat.listening and now - self._busy_since > BUSY_SECONDS:
+            self._heartbeat.listening = False
+            await self._tell(store)
+
+    async def _tell(self, store: Store) -> None:
+        try:
+            await store.beat(self._heartbeat.about())
+        except TRANSIENT as error:
+            log.warning("cannot register: %s", error)
+
+    def _pause(self, quiet: int, next_due_in: float | None, wakes: bool) -> float:
+        """Polling is the truth, wake-ups are a hint: poll less and less while nothing comes, but never stop."""
+        longest = 5.0 if wakes else 1.0
+        pause = min(self._poll_interval * max(1, quiet), self._poll_interval * longest) * random.uniform(0.8, 1.0)
+        return pause if next_due_in is None else min(pause, max(0.001, next_due_in))
+
+    async def _rest(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _until_hostages(self) -> float:
+        return HOSTAGE_SECONDS / 2 if self._slots.waiting else self._poll_interval
+
+    def _free_hostages(self) -> None:
+        """Claims that wait behind long tasks go back, for others to run; their attempt is given back."""
+        oldest = min((flight.taken for flight in self._flights if flight.started is None), default=None)
+        if oldest is not None and self._slots.waiting and time.monotonic() - oldest > HOSTAGE_SECONDS:
+            self.give_back()
+
+    def give_back(self) -> None:
+        for flight in self._slots.withdraw():
+            if flight.verdict.acquire(blocking=False):
+                self._reporter.report(flight, None if flight.lost else Released())

@@ -1,0 +1,70 @@
+"""The janitor: takes back what dead workers hold, and throws away what nobody keeps. Every worker has one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+
+from tasklib.core.errors import TRANSIENT
+from tasklib.core.task import TaskState
+from tasklib.engine.engine import Engine
+
+log = logging.getLogger("tasklib.worker")
+
+EXPIRE_BATCH = 500
+PRUNE_BATCH = 1000
+PRUNE_EVERY_SECONDS = 60.0
+TIDY_EVERY_SECONDS = 300.0
+
+
+class Janitor:
+    def __init__(self, engine: Engine, recovered: Callable[[], None]) -> None:
+        self._engine = engine
+        self._config = engine.config
+        self._recovered = recovered
+
+    async def run(self) -> None:
+        shortest = min(self._config.lock_timeout_seconds, self._config.dead_after_seconds)
+        chores = [
+            self._every(min(10.0, max(0.25, shortest / 4)), self.expire),
+            self._every(TIDY_EVERY_SECONDS, self._tidy),
+        ]
+        if self._config.keep_completed_seconds is not None or self._config.keep_failed_seconds is not None:
+            chores.append(self._every(PRUNE_EVERY_SECONDS, self.prune))
+        async with asyncio.TaskGroup() as group:
+            for chore in chores:
+                group.create_task(chore)
+
+    async def expire(self) -> None:
+        while (count := await self._engine.expire(EXPIRE_BATCH)) > 0:
+            log.warning("recovered %d tasks of workers that vanished", count)
+            self._recovered()
+
+    async def prune(self) -> int:
+        """Retention, in batches, so that nobody waits long for a lock."""
+        config, removed = self._config, 0
+        finished = [TaskState.COMPLETED.value, TaskState.CANCELLED.value]
+        for states, keep in ((finished, config.keep_completed_seconds), ([TaskState.FAILED.value], config.keep_failed_seconds)):
+            if keep is None:
+                continue
+            while (count := await self._engine.prune(states, keep, PRUNE_BATCH)) > 0:
+                removed += count
+                await asyncio.sleep(0)
+        if removed:
+            log.info("retention removed %d tasks", removed)
+        return removed
+
+    async def _tidy(self) -> None:
+        await (await self._engine.store()).tidy()
+
+    async def _every(self, seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
+        """Spread in time, so that a fleet's janitors do not come all at once."""
+        await asyncio.sleep(random.uniform(0, min(seconds, 1.0)))
+        while True:
+            try:
+                await chore()
+            except TRANSIENT as error:
+                log.warning("janitor: %s", error)
+            await asyncio.sleep(seconds * random.uniform(0.8, 1.2))

@@ -1,0 +1,162 @@
+"""The lane for `executor="process"`: each slot owns one child, which is killed when its task must stop.
+
+Never a ProcessPoolExecutor: there, one child's death breaks all the others' work.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from tasklib.core.errors import TaskDefinitionError
+from tasklib.core.outcome import Failed, Outcome
+from tasklib.core.registry import TaskType
+from tasklib.worker import frames
+from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.slots import Slots
+from tasklib.worker.threads import Report, ThreadLane
+
+log = logging.getLogger("tasklib.worker")
+
+
+class ProcessLane(ThreadLane):
+    """The thread lane with a child behind each thread."""
+
+    def __init__(
+        self, slots: Slots, flights: Flights, report: Report, task_types: Sequence[TaskType], max_result_bytes: int
+    ) -> None:
+        super().__init__(slots, flights, report, self._delegate, "process")
+        self._hello = _hello(task_types, max_result_bytes)
+        self._local = threading.local()
+        self._children: dict[Flight, _Child] = {}
+        self._all: set[_Child] = set()
+
+    def check(self) -> None:
+        """Refuses, before anything is claimed, tasks that a child could not import."""
+        child = _Child(self._hello)
+        try:
+            missing = sorted(set(self._hello["names"]) - set(child.known))
+        finally:
+            child.kill()
+        if missing:
+            listed = ", ".join(missing)
+            raise TaskDefinitionError(
+                f"executor='process': a child process does not find {listed}; define such tasks at the top level of an "
+                "importable module, and start the worker under `if __name__ == '__main__'`"
+            )
+
+    def interrupt(self, flight: Flight, reason: Stop) -> None:
+        child = self._children.get(flight)
+        if child is not None:
+            child.kill()
+
+    def close(self) -> None:
+        super().close()
+        for child in list(self._all):
+            child.kill()
+
+    def _delegate(self, flight: Flight) -> Outcome:
+        child = getattr(self._local, "child", None)
+        if child is None or not child.alive:
+            try:
+                child = self._local.child = _Child(self._hello)
+            except TaskDefinitionError as error:
+                return Failed(str(error))
+            self._all.add(child)
+        self._children[flight] = child
+        try:
+            if flight.stop is not None:  # told to stop while its child was starting
+                child.kill()
+            outcome = child.run(flight)
+        finally:
+            del self._children[flight]
+            if not child.alive:
+                self._all.discard(child)
+        return outcome
+
+
+class _Child:
+    """A process that runs one task after another and dies with its parent."""
+
+    def __init__(self, hello: dict[str, Any]) -> None:
+        to_child, self._out = os.pipe()
+        self._in, from_child = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tasklib.worker.child", str(to_child), str(from_child), str(os.getpid())],
+                pass_fds=(to_child, from_child),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # a Ctrl-C is for the worker, which decides what becomes of its children
+            )
+        finally:
+            os.close(to_child)
+            os.close(from_child)
+        self.alive = True
+        reply = self._ask(hello)
+        if reply is None or "error" in reply:
+            self.kill()
+            reason = reply["error"] if reply else f"it ended with {self._ending()}"
+            raise TaskDefinitionError(f"executor='process': the child process could not start: {reason}")
+        self.known: list[str] = reply["known"]
+
+    def run(self, flight: Flight) -> Outcome:
+        claim = flight.claim
+        reply = self._ask(
+            {
+                "id": str(claim.id),
+                "name": claim.name,
+                "kwargs": claim.kwargs,
+                "attempt": claim.attempt,
+                "tags": claim.tags,
+                "timeout": claim.timeout_seconds,
+            }
+        )
+        if reply is not None:
+            return frames.unpack(reply)
+        self.kill()
+        return Failed(f"ChildProcessDied: the process that ran this task ended with {self._ending()}", lost=True)
+
+    def kill(self) -> None:
+        self.alive = False
+        self._process.kill()
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            frames.send(self._out, message)
+        except OSError:
+            return None
+        return frames.receive(self._in)
+
+    def _ending(self) -> str:
+        code = self._process.wait()
+        for fd in (self._in, self._out):
+            os.close(fd)
+        return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def __del__(self) -> None:
+        # Reaped here when it was killed without anybody waiting for its last words.
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.wait()
+            for fd in (self._in, self._out):
+                os.close(fd)
+
+
+def _hello(task_types: Sequence[TaskType], max_result_bytes: int) -> dict[str, Any]:
+    modules = sorted({task_type.function.__module__ for task_type in task_types})
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    return {
+        "path": [entry or os.getcwd() for entry in sys.path],
+        "modules": [module for module in modules if module != "__main__"],
+        "main_module": spec.name if "__main__" in modules and spec is not None else None,
+        "main_file": getattr(main, "__file__", None) if "__main__" in modules and spec is None else None,
+        "names": [task_type.name for task_type in task_types],
+        "max_result_bytes": max_result_bytes,
+    }

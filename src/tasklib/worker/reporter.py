@@ -1,0 +1,136 @@
+"""The reporter: turns outcomes into guarded changes and settles them in batches.
+
+What finishes while one batch is being written makes up the next, so batches are small and at once when the worker is
+idle, and large when it is busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from tasklib.core import decide
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.errors import TRANSIENT
+from tasklib.core.outcome import Failed, Outcome
+from tasklib.engine.engine import Engine
+from tasklib.worker.flight import Flight, Flights
+
+log = logging.getLogger("tasklib.worker")
+
+BATCH_LIMIT = 1000
+OVERLAP = 2
+"""Batches being written at once; the second starts only once it is worth a round trip of its own."""
+OVERLAP_FROM = 250
+
+
+class Reporter:
+    def __init__(self, engine: Engine, flights: Flights, landed: Callable[[], None]) -> None:
+        self._engine = engine
+        self._policy = engine.config.retry_policy
+        self._flights = flights
+        self._landed = landed
+        self._outcomes: deque[tuple[Flight, Outcome]] = deque()
+        self._news = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._told = False
+        self._lock = threading.Lock()
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def report(self, flight: Flight, outcome: Outcome | None) -> None:
+        """What a flight came to; from any thread. None: nothing may be recorded."""
+        if outcome is None:
+            self._flights.land(flight)
+        else:
+            self._outcomes.append((flight, outcome))
+        if not self._told:
+            with self._lock:
+                if self._told:
+                    return
+                self._told = True
+            try:
+                self._loop.call_soon_threadsafe(self._news.set)
+            except RuntimeError:
+                log.warning("task %s ended after its worker was gone; nothing is recorded", flight.claim.id)
+
+    @property
+    def pending(self) -> int:
+        return len(self._outcomes) + len(self._writing)
+
+    async def run(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            self._told = False
+            self._flush()
+            self._landed()
+
+    async def drain(self) -> None:
+        """Until everything reported so far is settled."""
+        while self._outcomes or self._writing:
+            self._flush()
+            if self._writing:
+                await asyncio.wait(self._writing, return_when=asyncio.FIRST_COMPLETED)
+
+    def _flush(self) -> None:
+        while self._outcomes and len(self._writing) < OVERLAP:
+            if self._writing and len(self._outcomes) < OVERLAP_FROM:
+                return
+            batch = [self._outcomes.popleft() for _ in range(min(len(self._outcomes), BATCH_LIMIT))]
+            writing = asyncio.create_task(self._settle(batch))
+            self._writing.add(writing)
+            writing.add_done_callback(self._written)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writing.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("outcomes could not be settled", exc_info=task.exception())
+        self._flush()
+        self._landed()
+
+    async def _settle(self, batch: list[tuple[Flight, Outcome]]) -> None:
+        changes = [self._decide(flight, outcome) for flight, outcome in batch]
+        verdicts = await self._write(changes, batch)
+        for (flight, outcome), verdict in zip(batch, verdicts, strict=True):
+            self._flights.land(flight)
+            if verdict is Verdict.APPLIED or verdict is Verdict.ALREADY:
+                if type(outcome) is Failed:
+                    self._log_failure(flight, outcome)
+            else:
+                log.warning(
+                    "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); its outcome is dropped",
+                    flight.claim.id,
+                    flight.claim.name,
+                    flight.claim.attempt,
+                    verdict,
+                )
+
+    async def _write(self, changes: list[Change], batch: list[tuple[Flight, Outcome]]) -> list[Verdict]:
+        """Tries until it is written. Once every lease of the batch is gone, trying on is for the record alone: the
+        guards see to it that it can do no harm."""
+        store = await self._engine.store()
+        delay = 0.05
+        while True:
+            try:
+                return await store.settle(changes)
+            except TRANSIENT as error:
+                if all(flight.lost for flight, _ in batch):
+                    return [Verdict.LOST] * len(batch)
+                log.warning("cannot settle %d outcomes yet: %s", len(batch), error)
+                await asyncio.sleep(delay * random.uniform(0.5, 1.5))
+                delay = min(delay * 2, 5.0)
+
+    def _decide(self, flight: Flight, outcome: Outcome) -> Change:
+        spread = random.uniform(-1.0, 1.0) if type(outcome) is Failed else 0.0
+        return decide.settle(flight.claim, outcome, self._policy, spread, cancel_requested=flight.cancel_requested)
+
+    @staticmethod
+    def _log_failure(flight: Flight, outcome: Failed) -> None:
+        last_line = outcome.error.rsplit("\n", 1)[-1]
+        claim = flight.claim
+        again = "" if outcome.final or not decide.attempts_left(claim.retry_count, claim.max_retries) else "; will retry"
+        log.warning("task %s (%s), attempt %d failed%s: %s", claim.id, claim.name, claim.attempt, again, last_line)

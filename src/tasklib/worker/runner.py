@@ -1,0 +1,122 @@
+"""Claim -> Outcome: decode the arguments, call the function, encode the result. Never sees a store, never raises.
+
+Whatever user code does (SystemExit, a `__str__` that raises, a result that is no JSON) fails that task and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+
+from tasklib.core.codec import clip_error
+from tasklib.core.errors import InvalidInput
+from tasklib.core.outcome import (
+    Cancelled,
+    Completed,
+    Fail,
+    Failed,
+    Outcome,
+    Released,
+    Retry,
+    Snooze,
+    Snoozed,
+    TaskStopped,
+    TaskTimedOut,
+)
+from tasklib.core.registry import TaskType
+from tasklib.worker.flight import Flight, Stop
+
+NEVER_STARTED: Outcome = Failed("TaskStopped: told to stop before it started")
+
+
+def call(task_type: TaskType, payload: str, max_result_bytes: int) -> Outcome:
+    """Runs a `def` task here and now."""
+    begun = time.monotonic()
+    try:
+        arguments = task_type.decode_call(payload)
+    except BaseException as error:
+        return refused(error)
+    try:
+        result = task_type.function(**arguments)
+        return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
+    except BaseException as error:
+        return raised(error, _ms(begun))
+
+
+async def call_async(task_type: TaskType, payload: str, max_result_bytes: int) -> Outcome:
+    """Runs an `async def` task in the running loop."""
+    begun = time.monotonic()
+    try:
+        arguments = task_type.decode_call(payload)
+    except BaseException as error:
+        return refused(error)
+    try:
+        result = await task_type.function(**arguments)
+        return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
+    except BaseException as error:
+        return raised(error, _ms(begun))
+
+
+def refused(error: BaseException) -> Outcome:
+    """Arguments that the model refuses at run time will not get better by trying again."""
+    if isinstance(error, (TaskTimedOut, TaskStopped, asyncio.CancelledError)):
+        return raised(error, 0)
+    return Failed(f"{type(error).__name__}: {_text(error)}", final=True)
+
+
+def raised(error: BaseException, run_ms: int) -> Outcome:
+    """What a handler's exception means."""
+    match error:
+        case Snooze():
+            return Snoozed(error.delay)
+        case Retry():
+            return Failed(describe(error), delay=error.delay, run_ms=run_ms)
+        case Fail():
+            return Failed(describe(error), final=True, run_ms=run_ms)
+        case InvalidInput() if error.field is not None and error.field.startswith("result"):
+            return Failed(f"{type(error).__name__}: {error}", run_ms=run_ms)
+        case _:
+            return Failed(describe(error), run_ms=run_ms)
+
+
+def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
+    """The outcome of a flight that was told to stop; None where nothing may be recorded."""
+    match flight.stop:
+        case Stop.LOST:
+            return None
+        case Stop.TIMEOUT:
+            limit = flight.claim.timeout_seconds
+            text = f"TaskTimedOut: ran longer than its timeout of {limit} s"
+            trace = outcome.error if isinstance(outcome, Failed) else ""
+            run_ms = 0 if limit is None else limit * 1000
+            return Failed(f"{trace}\n{text}" if trace else text, run_ms=run_ms)
+        case Stop.CANCEL if isinstance(outcome, Failed):
+            return Cancelled("TaskCancelled: stopped on request", outcome.run_ms)
+        case Stop.SHUTDOWN if not isinstance(outcome, Completed):
+            return Released()
+        case _:
+            return outcome
+
+
+def describe(error: BaseException) -> str:
+    """The traceback as text, from the handler on, whatever the exception's own methods do."""
+    try:
+        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        text = "".join(traceback.format_exception(type(error), error, frames, limit=-50))
+    except BaseException:
+        text = f"{type(error).__name__}: {_text(error)}"
+    return clip_error(text.rstrip("\n"))
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except BaseException as second:
+        return f"(its __str__ raised {type(second).__name__})"
+
+
+def _ms(begun: float) -> int:
+    return int((time.monotonic() - begun) * 1000)
+
+

@@ -1,0 +1,179 @@
+"""The lane for `def` tasks: threads of our own that take claims from a common queue.
+
+Daemons, because the interpreter waits at exit for a ThreadPoolExecutor's threads, also for one that never ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context, copy_context
+
+from tasklib.core.outcome import Outcome, TaskStopped, TaskTimedOut
+from tasklib.worker import runner
+from tasklib.worker.current import running
+from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.slots import Slots
+
+log = logging.getLogger("tasklib.worker")
+
+Report = Callable[[Flight, Outcome | None], None]
+Run = Callable[[Flight], Outcome]
+
+LEAKED_THREADS_LIMIT = 100
+
+
+class ThreadLane:
+    """Runs flights in threads by a given function. Threads are made when first needed."""
+
+    def __init__(self, slots: Slots, flights: Flights, report: Report, run: Run, label: str) -> None:
+        self.waiting: deque[Flight] = deque()
+        self.leaked = 0
+        self._slots = slots
+        self._flights = flights
+        self._report = report
+        self._run = run
+        self._label = label
+        self._permits: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._idle = 0
+        self._lock = threading.Lock()
+        self._threads: dict[Flight, _Slot] = {}
+        self._closed = False
+
+    def start(self) -> None:
+        with self._lock:
+            spare = self._idle > 0
+            if spare:
+                self._idle -= 1
+        if not spare:
+            _Slot(self, self._label).begin()
+        self._permits.put(True)
+
+    def interrupt(self, flight: Flight, reason: Stop) -> None:
+        slot = self._threads.get(flight)
+        if slot is not None:
+            slot.interrupt(flight, TaskTimedOut if reason is Stop.TIMEOUT else TaskStopped)
+
+    def abandon(self, flight: Flight) -> None:
+        slot = self._threads.pop(flight, None)
+        if slot is None or not slot.abandon(flight):
+            return
+        self.leaked += 1
+        log.error(
+            "task %s (%s) does not end on %s: its thread is left behind (%d so far) and can record nothing more",
+            flight.claim.id,
+            flight.claim.name,
+            flight.stop,
+            self.leaked,
+        )
+        if self.leaked >= LEAKED_THREADS_LIMIT:
+            log.critical("%d threads left behind: this slot is not replaced any more; restart the worker", self.leaked)
+            return
+        if self._slots.finished(self):
+            self.start()
+
+    def close(self) -> None:
+        self._closed = True
+        for _ in range(self._slots.size + self.leaked + 1):
+            self._permits.put(False)
+
+    def _serve(self, slot: _Slot) -> None:
+        """A thread's life: wait for a permit, run flights while it lasts."""
+        while self._permits.get():
+            while True:
+                try:
+                    flight = self.waiting.popleft()
+                except IndexError:  # withdrawn meanwhile
+                    if self._slots.finished(self):
+                        continue
+                    break
+                self._fly(slot, flight)
+                if slot.abandoned:
+                    return
+                if not self._slots.finished(self):
+                    break
+            if self._closed:
+                return
+            with self._lock:
+                self._idle += 1
+
+    def _fly(self, slot: _Slot, flight: Flight) -> None:
+        if flight.stop is not None:
+            if flight.verdict.acquire(blocking=False):
+                self._report(flight, runner.stopped(flight, runner.NEVER_STARTED))
+            return
+        flight.started = time.monotonic()
+        self._threads[flight] = slot
+        if flight.claim.timeout_seconds is not None:
+            self._flights.timed.add(flight)
+        outcome = slot.run(flight, self._run)
+        self._threads.pop(flight, None)
+        self._flights.timed.discard(flight)
+        if flight.verdict.acquire(blocking=False):
+            self._report(flight, outcome if flight.stop is None else runner.stopped(flight, outcome))
+
+
+class _Slot:
+    """One thread. An exception is raised in it only while the flight it is meant for is running."""
+
+    def __init__(self, lane: ThreadLane, label: str) -> None:
+        self.abandoned = False
+        self._lane = lane
+        self._lock = threading.Lock()
+        self._flight: Flight | None = None
+        self._raised = False
+        self._thread = threading.Thread(target=lane._serve, args=(self,), name=f"tasklib-{label}", daemon=True)
+
+    def begin(self) -> None:
+        self._thread.start()
+
+    def run(self, flight: Flight, run: Run) -> Outcome:
+        self._flight = flight
+        context: Context = copy_context()
+        try:
+            outcome = context.run(_with_current, flight, run)
+        except (TaskTimedOut, TaskStopped) as error:  # it came between the handler's end and here
+            outcome = runner.raised(error, 0)
+        self._leave()
+        return outcome
+
+    def interrupt(self, flight: Flight, kind: type[BaseException]) -> None:
+        with self._lock:
+            if self._flight is flight and self._thread.ident is not None:
+                self._raised = True
+                _raise_in(self._thread.ident, kind)
+
+    def abandon(self, flight: Flight) -> bool:
+        with self._lock:
+            if self._flight is not flight:
+                return False
+            self.abandoned = True
+            return True
+
+    def _leave(self) -> None:
+        """From here on nothing is raised in this thread; what was raised and has not arrived is taken back."""
+        while True:
+            try:
+                with self._lock:
+                    self._flight = None
+                    if self._raised:
+                        self._raised = False
+                        _raise_in(threading.get_ident(), None)
+                return
+            except (TaskTimedOut, TaskStopped):
+                continue
+
+
+def _with_current(flight: Flight, run: Run) -> Outcome:
+    running.set(flight.tell)
+    return run(flight)
+
+
+def _raise_in(thread_id: int, kind: type[BaseException] | None) -> None:
+    target = ctypes.py_object(kind) if kind is not None else None
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), target)

@@ -1,0 +1,260 @@
+"""TaskWorker: claims tasks of the types it knows, runs them, settles them, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import signal
+import socket
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig
+from tasklib.core.options import check_whole
+from tasklib.core.outcome import Outcome
+from tasklib.core.registry import Registry, default_registry
+from tasklib.engine.config import Config
+from tasklib.engine.engine import Engine
+from tasklib.worker import runner
+from tasklib.worker.coroutines import CoroutineLane
+from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.heartbeat import Heartbeat
+from tasklib.worker.intake import Intake
+from tasklib.worker.janitor import Janitor
+from tasklib.worker.processes import ProcessLane
+from tasklib.worker.reporter import Reporter
+from tasklib.worker.slots import Lane, Slots
+from tasklib.worker.threads import ThreadLane
+
+log = logging.getLogger("tasklib.worker")
+
+GOODBYE_SECONDS = 2.0
+
+
+class TaskWorker:
+    """`await TaskWorker(config, concurrency=4).run()` serves until SIGTERM, SIGINT or `stop()`.
+
+    It then claims nothing more, lets running tasks finish for `config.shutdown_grace_seconds` and gives the rest back.
+    A second signal leaves at once.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        concurrency: int = 1,
+        poll_interval_seconds: float = 1.0,
+        *,
+        names: Sequence[str] | None = None,
+        registry: Registry = default_registry,
+        burst: bool = False,
+        handle_signals: bool = True,
+        parallelism: Mapping[str, int] | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        """
+        names: serve only these of the registered task types.
+        burst: stop by itself once nothing is due.
+        parallelism: at most so many of a type at once in this worker.
+        """
+        check_whole("concurrency", concurrency, 1, 10_000)
+        if not 0.001 <= poll_interval_seconds <= 3600:
+            reason = f"must be from 0.001 to 3600, got {poll_interval_seconds!r}"
+            raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
+        self._engine = engine or Engine(config or Config())
+        self.config = self._engine.config
+        self.concurrency = concurrency
+        self._poll_interval = poll_interval_seconds
+        self._only = None if names is None else tuple(names)
+        self._registry = registry
+        self._burst = burst
+        self._handle_signals = handle_signals
+        self._parallelism = dict(parallelism or {})
+        label = self.config.worker_id or f"{socket.gethostname()}-{os.getpid()}"
+        self.worker_id = f"{label}-{secrets.token_hex(6)}"
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+        self._leave = asyncio.Event()
+        self._told_to_stop = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The task types served now."""
+        registered = self._registry.names()
+        return registered if self._only is None else tuple(name for name in self._only if name in registered)
+
+    def stop(self) -> None:
+        """Ends the run; from any thread, also before it began. A second call leaves at once."""
+        first, self._told_to_stop = not self._told_to_stop, True
+        event = self._stop if first else self._leave
+        if self._loop is None:
+            event.set()
+        else:
+            self._loop.call_soon_threadsafe(event.set)
+
+    async def run(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        restore = self._catch_signals(self._loop)
+        leaving = asyncio.create_task(self._leave.wait())
+        serving = asyncio.create_task(self._serve())
+        try:
+            await asyncio.wait({leaving, serving}, return_when=asyncio.FIRST_COMPLETED)
+            if not serving.done():
+                log.warning("worker %s leaves at once", self.worker_id)
+                serving.cancel()
+            await asyncio.gather(serving, return_exceptions=self._leave.is_set())
+        finally:
+            serving.cancel()
+            leaving.cancel()
+            restore()
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    async def _serve(self) -> None:
+        self._check_types()
+        flights = Flights(self.config.lock_timeout_seconds)
+        slots = Slots(self.concurrency)
+        reporter = Reporter(self._engine, flights, lambda: intake.nudge())
+        lanes = self._open_lanes(slots, flights, reporter)
+        slots.open(list(dict.fromkeys(lanes.values())))
+
+        def lane_of(flight: Flight) -> Lane:
+            kind = flight.task_type
+            return lanes["process" if kind.options.executor == "process" else "async" if kind.is_async else "thread"]
+
+        heartbeat = Heartbeat(
+            self._engine, self.worker_id, lambda: self.names, slots, flights, lane_of, reporter.report
+        )
+        intake = Intake(
+            self._engine,
+            self._registry,
+            self.worker_id,
+            lambda: self.names,
+            slots,
+            flights,
+            lane_of,
+            reporter,
+            heartbeat,
+            self._poll_interval,
+            self._parallelism,
+        )
+        janitor = Janitor(self._engine, intake.nudge)
+        if not await self._connect():
+            return
+        log.info("worker %s starts: %d at once, serving %s", self.worker_id, self.concurrency, ", ".join(self.names))
+        heartbeat.start()
+        claiming = asyncio.create_task(intake.run())
+        others = [asyncio.create_task(reporter.run()), asyncio.create_task(janitor.run())]
+        try:
+            await self._until_told(claiming, others, intake)
+            claiming.cancel()
+            await asyncio.gather(claiming, return_exceptions=True)
+            await self._land(flights, slots, reporter, heartbeat, intake)
+        finally:
+            for task in (claiming, *others):
+                task.cancel()
+            await asyncio.gather(claiming, *others, return_exceptions=True)
+            for lane in lanes.values():
+                lane.close()
+            heartbeat.stop()
+            await self._say_goodbye()
+
+    def _check_types(self) -> None:
+        if self._only is not None:
+            unknown = [name for name in self._only if self._registry.get(name) is None]
+            if unknown:
+                known = ", ".join(self._registry.names()) or "none"
+                raise InvalidConfig(f"names: no task type is called {', '.join(unknown)}; known: {known}", field="names")
+
+    def _open_lanes(self, slots: Slots, flights: Flights, reporter: Reporter) -> dict[str, Lane]:
+        limit = self.config.max_result_bytes
+
+        def run_here(flight: Flight) -> Outcome:
+            return runner.call(flight.task_type, flight.claim.kwargs, limit)
+
+        lanes: dict[str, Lane] = {
+            "thread": ThreadLane(slots, flights, reporter.report, run_here, "thread"),
+            "async": CoroutineLane(slots, flights, reporter.report, limit),
+        }
+        own = [kind for kind in self._registry if kind.name in self.names and kind.options.executor == "process"]
+        if own:
+            processes = ProcessLane(slots, flights, reporter.report, own, limit)
+            processes.check()
+            lanes["process"] = processes
+        return lanes
+
+    async def _connect(self) -> bool:
+        """Waits for the database; False if told to stop meanwhile."""
+        delay = 0.1
+        while not self._stop.is_set():
+            try:
+                await self._engine.store()
+                return True
+            except TRANSIENT as error:
+                log.warning("waiting for the database: %s", error)
+            try:
+                async with asyncio.timeout(delay * random.uniform(0.5, 1.5)):
+                    await self._stop.wait()
+            except TimeoutError:
+                delay = min(delay * 2, 5.0)
+        return False
+
+    async def _until_told(self, claiming: asyncio.Task[None], others: list[asyncio.Task[None]], intake: Intake) -> None:
+        waits = [asyncio.create_task(self._stop.wait())]
+        if self._burst:
+            waits.append(asyncio.create_task(intake.idle.wait()))
+        try:
+            done, _ = await asyncio.wait([*waits, claiming, *others], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # a loop that broke breaks the run: a supervisor starts it anew
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+    async def _land(
+        self, flights: Flights, slots: Slots, reporter: Reporter, heartbeat: Heartbeat, intake: Intake
+    ) -> None:
+        """Gives back what has not started, lets the rest finish for a while, and gives that back too."""
+        intake.give_back()
+        grace = self.config.shutdown_grace_seconds
+        log.info("worker %s stops: %d tasks running, %g s to finish", self.worker_id, slots.running, grace)
+        end = time.monotonic() + grace
+        while slots.running and time.monotonic() < end:
+            await asyncio.sleep(0.02)
+        for flight in flights:
+            if not flight.verdict.locked():
+                heartbeat.halt(flight, Stop.SHUTDOWN)
+        while any(not flight.verdict.locked() for flight in flights):
+            await asyncio.sleep(0.02)
+        await reporter.drain()
+
+    async def _say_goodbye(self) -> None:
+        try:
+            async with asyncio.timeout(GOODBYE_SECONDS):
+                await (await self._engine.store()).farewell(self.worker_id)
+        except TRANSIENT_OR_SLOW as error:
+            log.warning("could not sign off: %s", str(error) or "no answer in time")
+        log.info("worker %s has stopped", self.worker_id)
+
+    def _catch_signals(self, loop: asyncio.AbstractEventLoop) -> _Restore:
+        caught: list[signal.Signals] = []
+        if self._handle_signals and threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                try:
+                    loop.add_signal_handler(number, self.stop)
+                except (NotImplementedError, ValueError):
+                    continue
+                caught.append(number)
+        return _Restore(loop, caught)
+
+
+class _Restore:
+    def __init__(self, loop: asyncio.AbstractEventLoop, caught: list[signal.Signals]) -> None:
+        self._loop, self._caught = loop, caught
+
+    def __call__(self) -> None:
+        for number in self._caught:
+            self._loop.remove_signal_handler(number)

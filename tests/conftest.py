@@ -1,0 +1,87 @@
+"""What every test may ask for. A server that cannot be had is an error, never a skip."""
+
+import os
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import psycopg
+import pytest
+
+from tests.servers import QUICK, PostgresServer
+
+SEED = "TASKLIB_SEED"
+POSTGRES = "TASKLIB_TEST_POSTGRES_URL"
+
+# Tests share two cores with a database: how long one example takes says nothing.
+hypothesis.settings.register_profile("tasklib", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("tasklib")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Runs in the xdist controller too; its environment reaches the workers."""
+    os.environ.setdefault(SEED, str(random.SystemRandom().randrange(2**32)))
+    if getattr(config.option, "numprocesses", None):
+        _start_postgres(config)
+
+
+def pytest_report_header() -> str:
+    return f"seed: {SEED}={os.environ[SEED]}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    if exitstatus:  # -q leaves the header out, and this is when it is wanted
+        terminalreporter.write_line(pytest_report_header())
+
+
+def _start_postgres(config: pytest.Config) -> str:
+    """One server for all workers, or the one that the variable names."""
+    if POSTGRES not in os.environ:
+        server = PostgresServer(settings=QUICK)
+        config.add_cleanup(server.close)
+        os.environ[POSTGRES] = server.start().dsn
+    return os.environ[POSTGRES]
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> str:
+    """The address of the shared server, no schema of one's own. Without xdist it starts here, when first wanted."""
+    return _start_postgres(pytestconfig)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """An empty schema on the shared server: `postgresql://...?schema=t_...`."""
+    schema = f"t_{uuid.uuid4().hex}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+    yield f"{postgres_server}{'&' if '?' in postgres_server else '?'}schema={schema}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        # A session that the test left open inside a transaction shows as an error, not as a test that hangs.
+        connection.execute("SET lock_timeout = '10s'")
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/tasks.db"
+
+
+@pytest.fixture
+def memory_url() -> str:
+    return f"memory://{uuid.uuid4().hex}"
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def backend_url(request: pytest.FixtureRequest) -> str:
+    """The test runs once on each store."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers that come again with the seed in the report's header, for each test its own."""
+    return random.Random(f"{os.environ[SEED]}:{request.node.nodeid}")
