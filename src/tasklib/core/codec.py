@@ -19,11 +19,13 @@ MAX_DIGITS = 4300
 """Integers are kept exactly up to this many digits, the most that Python itself turns into text."""
 ERROR_LIMIT = 16 * 1024
 
-_MAX_BITS = int(MAX_DIGITS * math.log2(10)) - 1
+_TOO_LONG = 10**MAX_DIGITS
 # A number that a database may hand back in another notation: with an exponent, or negative zero.
 _UNSETTLED_NUMBER = re.compile(r"[:\[,\s]-?\d+(?:\.\d+)?[eE]|^-?\d+(?:\.\d+)?[eE]|-0(?:\.0*)?(?![\d.])")
+# NUL, and escapes of surrogates, which are fine in pairs only.
+_UNSETTLED_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _CONSTANT = re.compile(r"NaN|Infinity")
-_LONG_NUMBER = re.compile(r"\d{%d}" % (MAX_DIGITS + 1))
+_LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 
 
 def encode(value: Any, *, field: str, limit: int = MAX_BYTES) -> str:
@@ -35,7 +37,8 @@ def vet(text: str, *, field: str, limit: int = MAX_BYTES) -> str:
     """JSON text that a serialiser made, checked against the same contract. Cheap for what is ordinary."""
     if (
         len(text) * 4 > limit
-        or "\\u0000" in text
+        or _UNSETTLED_TEXT.search(text)
+        or not (text.isascii() or text_problem(text) is None)
         or _CONSTANT.search(text)
         or _UNSETTLED_NUMBER.search(text)
         or text.count("[") + text.count("{") > MAX_DEPTH
@@ -96,7 +99,7 @@ def _settled(value: Any, field: str, depth: int) -> Any:
                 raise InvalidValue(f"{field}: text {problem}", field=field)
         return value
     if kind is int:
-        if value.bit_length() > _MAX_BITS:
+        if not -_TOO_LONG < value < _TOO_LONG:
             raise _too_long(field)
         return value
     if value is None or kind is bool:
@@ -112,17 +115,20 @@ def _settled(value: Any, field: str, depth: int) -> Any:
         for key, item in value.items():
             if not isinstance(key, str):
                 raise InvalidValue(f"{field}: keys must be text, got {key!r:.80}", field=field)
-            settled[_settled(key if type(key) is str else str.__str__(key), field, depth)] = _settled(
-                item, f"{field}.{key:.80}", depth + 1
-            )
+            name = _settled(str.__str__(key), field, depth)  # first, because it becomes part of the field's name
+            settled[name] = _settled(item, f"{field}.{name:.80}", depth + 1)
         return settled
     if isinstance(value, (list, tuple)):
         if depth >= MAX_DEPTH:
             raise _too_deep(field)
         return [_settled(item, f"{field}[{index}]", depth + 1) for index, item in enumerate(value)]
-    for base in (str, int, float):
-        if isinstance(value, base):  # a subclass, such as an enum's member
-            return _settled(base(value), field, depth)
+    # A subclass, such as an enum's member, whose own str() may say something else.
+    if isinstance(value, str):
+        return _settled(str.__str__(value), field, depth)
+    if isinstance(value, int):
+        return _settled(int.__int__(value), field, depth)
+    if isinstance(value, float):
+        return _settled(float.__float__(value), field, depth)
     raise InvalidValue(f"{field}: {type(value).__name__} is not a JSON value", field=field)
 
 
@@ -137,7 +143,8 @@ def _render(value: Any) -> str:
     if not _has_unusual_float(value):
         return _ENCODER.encode(value)
     if isinstance(value, dict):
-        return "{%s}" % ",".join(f"{_ENCODER.encode(key)}:{_render(item)}" for key, item in value.items())
+        pairs = ",".join(f"{_ENCODER.encode(key)}:{_render(item)}" for key, item in value.items())
+        return f"{{{pairs}}}"
     if isinstance(value, list):
         return f"[{','.join(map(_render, value))}]"
     return _plain(value)

@@ -13,7 +13,7 @@ TaskLibError
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
 ├── TaskNotFound (LookupError)
 ├── WaitTimeout (TimeoutError)
-├── NotInitialised, MissingExtra, Unsupported
+├── MissingExtra, Unsupported
 └── StoreError
     ├── StoreUnavailable           passing: try again
     ├── StoreBusy                  passing: the store did not answer within its deadline
@@ -142,8 +142,6 @@ class WaitTimeout(TaskLibError, TimeoutError):
     code = "wait_timeout"
 
 
-class NotInitialised(TaskLibError):
-    code = "not_initialised"
 
 
 class MissingExtra(TaskLibError, ImportError):

@@ -55,6 +55,8 @@ STATE_OF: dict[Phase, TaskState] = {
     Phase.CANCELLED: TaskState.CANCELLED,
 }
 
+_ONLY_PHASE_OF: dict[str, Phase] = {state: phase for phase, state in STATE_OF.items() if state != TaskState.FAILED}
+
 TERMINAL = frozenset({Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED})
 
 
@@ -62,10 +64,7 @@ def phase_of(task: Task) -> Phase | None:
     """None for a state that this version does not know: such a row is shown and left alone."""
     if task.state == TaskState.FAILED:
         return Phase.WAITING if task.completed_at is None else Phase.FAILED
-    try:
-        return Phase(task.state)
-    except ValueError:
-        return None
+    return _ONLY_PHASE_OF.get(task.state)
 
 
 def move(phase: Phase | None, event: Event) -> Phase | None:

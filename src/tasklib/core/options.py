@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,12 +63,12 @@ def check_key(key: object) -> str:
     return _text("idempotency_key", key, KEY_LIMIT)
 
 
-def check_delay(value: object) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= LONGEST_DELAY_SECONDS:  # type: ignore[arg-type,operator]
+def check_delay(value: object, field: str = "delay_seconds") -> float:
+    # Compared and not converted: NaN fails the comparison, and an integer may be too large for a float.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST_DELAY_SECONDS:
         limits = f"a number of seconds from 0 to {LONGEST_DELAY_SECONDS:.0f} (100 years)"
-        raise InvalidOption(f"delay_seconds must be {limits}, got {_shown(value)}", field="delay_seconds")
-    return float(value)  # type: ignore[arg-type]
+        raise InvalidOption(f"{field} must be {limits}, got {_shown(value)}", field=field)
+    return float(value)
 
 
 def check_run_at(value: object) -> datetime:
@@ -100,14 +99,18 @@ def check_tags(value: object) -> str:
 
 def check_whole(field: str, value: object, low: int, high: int, unit: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidOption(f"{field} must be a whole number from {low} to {high}{unit}, got {_shown(value)}", field=field)
+        raise InvalidOption(
+            f"{field} must be a whole number from {low} to {high}{unit}, got {_shown(value)}", field=field
+        )
     return value
 
 
 def _text(field: str, value: object, limit: int) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= limit:
         length = f" ({len(value)} characters)" if isinstance(value, str) else ""
-        raise InvalidOption(f"{field} must be text of 1 to {limit} characters, got {_shown(value)}{length}", field=field)
+        raise InvalidOption(
+            f"{field} must be text of 1 to {limit} characters, got {_shown(value)}{length}", field=field
+        )
     problem = codec.text_problem(value)
     if problem:
         raise InvalidOption(f"{field} {problem}", field=field)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tasklib.core.errors import InvalidOption
+from tasklib.core.options import check_delay
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +50,12 @@ class Cancelled:
 Outcome: TypeAlias = Completed | Failed | Snoozed | Released | Cancelled
 
 
-def checked_delay(delay: float) -> float:
-    """Seconds from now, as the handler gave them."""
-    if isinstance(delay, bool) or not isinstance(delay, (int, float)) or not math.isfinite(delay) or delay < 0:
-        raise InvalidOption(f"delay must be a number of seconds, 0 or more, got {delay!r}", field="delay")
-    return float(delay)
-
-
 class Retry(Exception):  # noqa: N818 - raised as a word: `raise Retry(delay=30)`
     """Raise it in a handler to fail this attempt and set when the next one starts."""
 
     def __init__(self, message: str = "the handler asked for a retry", *, delay: float | None = None) -> None:
         super().__init__(message)
-        self.delay = None if delay is None else checked_delay(delay)
+        self.delay = None if delay is None else check_delay(delay, "delay")
 
 
 class Fail(Exception):  # noqa: N818 - raised as a word: `raise Fail("no such user")`
@@ -74,8 +66,8 @@ class Snooze(Exception):  # noqa: N818 - raised as a word: `raise Snooze(delay=6
     """Raise it in a handler to run again later without using up an attempt."""
 
     def __init__(self, *, delay: float) -> None:
+        self.delay = check_delay(delay, "delay")
         super().__init__(f"snoozed for {delay} s")
-        self.delay = checked_delay(delay)
 
 
 class TaskTimedOut(BaseException):  # noqa: N818 - not an Exception, so that `except Exception` in a handler does not keep it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
@@ -29,16 +28,17 @@ class RetryPolicy:
         for field, low, high in (("base", 0, 1e9), ("multiplier", 0, 1e6), ("cap", 0, 1e9), ("jitter", 0, 1)):
             value = getattr(self, field)
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not math.isfinite(value) or not low <= value <= high:
+            if not number or not low <= value <= high:
                 limits = f"a number from {low} to {high:g}"
                 raise InvalidOption(f"retry policy: {field} must be {limits}, got {value!r}", field=f"retry.{field}")
 
     def delay(self, retry: int, spread: float = 0.0) -> float:
         """Seconds before the given retry (1 is the first). `spread`, from -1 to 1, places it within the jitter."""
         try:
-            plain = self.base * self.multiplier ** (retry - 1)
+            # As a float: whole numbers would grow to millions of digits before they meet the cap.
+            plain = self.base * float(self.multiplier) ** (retry - 1)
         except OverflowError:
-            plain = self.cap
+            plain = self.cap if self.base else 0.0
         return max(0.0, min(plain, self.cap) * (1.0 + self.jitter * spread))
 
     def to_json(self) -> str:
@@ -46,7 +46,7 @@ class RetryPolicy:
 
     @classmethod
     def from_json(cls, text: str) -> RetryPolicy:
-        """The policy kept in a row. Unknown or broken content falls back to the defaults: the row may be hand-edited."""
+        """The policy kept in a row. Unknown or broken content gives the defaults: the row may be hand-edited."""
         try:
             fields = json.loads(text)
             return cls(**{name: fields[name] for name in ("base", "multiplier", "cap", "jitter") if name in fields})

@@ -35,11 +35,11 @@ class Step(NamedTuple):
 
 def load_steps(package: str) -> list[Step]:
     """The files `migrations/0001_tasks.sql`, ... of a store, in order: their numbers run from 1 without a gap."""
-    steps = []
-    for file in files(package).joinpath("migrations").iterdir():
-        if match := _STEP.fullmatch(file.name):
-            steps.append(Step(int(match[1]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8")))
-    steps.sort()
+    steps = sorted(
+        Step(int(match[1]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))
+        for file in files(package).joinpath("migrations").iterdir()
+        if (match := _STEP.fullmatch(file.name))
+    )
     if [step.version for step in steps] != list(range(1, len(steps) + 1)):
         raise ValueError(f"the migrations of {package} are not numbered from 1 without a gap")
     return steps

@@ -1,10 +1,9 @@
-"""For tests: the suite that every store must pass. Needs pytest and pytest-asyncio."""
+"""For tests: a queue in memory with `drain()` for your own project, and the suite that every store must pass.
 
-import pytest
+Needs pytest; the suite needs pytest-asyncio too.
+"""
 
-# Before the first import of the suite, so that its assertions show what they compared.
-pytest.register_assert_rewrite("tasklib.testing.suite")
+from tasklib.testing.drain import drain, drain_async
+from tasklib.testing.queue import QueueForTests, fresh_queue
 
-from tasklib.testing.suite import OpenStore, StoreSuite  # noqa: E402
-
-__all__ = ["OpenStore", "StoreSuite"]
+__all__ = ["QueueForTests", "drain", "drain_async", "fresh_queue"]

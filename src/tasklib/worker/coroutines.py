@@ -70,6 +70,7 @@ class CoroutineLane:
             outcome = await runner.call_async(flight.task_type, flight.claim.kwargs, self._limit)
         else:
             outcome = runner.NEVER_STARTED
+        flight.ended = time.monotonic()
         if flight.verdict.acquire(blocking=False):
             self._report(flight, outcome if flight.stop is None else runner.stopped(flight, outcome))
         self._forget(flight)

@@ -30,6 +30,7 @@ class Flight:
     __slots__ = (
         "cancel_requested",
         "claim",
+        "ended",
         "lease_until",
         "lost",
         "sequence",
@@ -48,6 +49,7 @@ class Flight:
         self.taken = time.monotonic()
         self.lease_until = lease_until
         self.started: float | None = None
+        self.ended: float | None = None
         self.stop: Stop | None = None
         self.stop_at: float | None = None
         self.cancel_requested = False

@@ -151,7 +151,7 @@ class Heartbeat:
         for flight in list(self._flights.timed):
             if flight.stop is None and flight.deadline is not None and now >= flight.deadline:
                 self.halt(flight, Stop.TIMEOUT)
-        silent = now >= self._confirmed + self._config.dead_after_seconds - self._flights.margin
+        silent = now >= self._confirmed + 0.9 * self._config.dead_after_seconds  # others take us for dead soon
         for flight in self._flights:
             if flight.stop is None and (silent or now >= flight.lease_until):
                 log.warning("lease of task %s (%s) could not be extended in time", flight.claim.id, flight.claim.name)

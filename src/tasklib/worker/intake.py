@@ -16,43 +16,18 @@ from tasklib.engine.engine import Engine
 from tasklib.stores.base import Claimed, ClaimRequest, Store
 from tasklib.worker.flight import Flight, Flights
 from tasklib.worker.heartbeat import Heartbeat
+from tasklib.worker.pace import PREFETCH_LIMIT, Pace
 from tasklib.worker.reporter import Reporter
 from tasklib.worker.slots import Lane, Slots
 
 log = logging.getLogger("tasklib.worker")
 
-PREFETCH_LIMIT = 500
 UNSETTLED_LIMIT = 4 * PREFETCH_LIMIT
 """With more outcomes than this waiting to be written, nothing is prefetched."""
-HORIZON_SECONDS = 0.1
-"""Prefetch what is expected to start within this time."""
 HOSTAGE_SECONDS = 0.5
 """What has waited longer behind running tasks is given back."""
 BUSY_SECONDS = 1.0
 """A worker that has found its fill for this long does without wake-ups."""
-
-
-class Pace:
-    """How fast tasks have been going lately: what prefetching goes by."""
-
-    def __init__(self, concurrency: int) -> None:
-        self._concurrency = concurrency
-        self._since = time.monotonic()
-        self._ended = 0
-        self._per_second = 0.0
-
-    def note(self, ended: int) -> None:
-        self._ended += ended
-        now = time.monotonic()
-        passed = now - self._since
-        if passed >= 0.02:
-            recent = self._ended / passed
-            self._per_second = recent if recent < self._per_second else 0.5 * (self._per_second + recent)
-            self._since, self._ended = now, 0
-
-    @property
-    def prefetch(self) -> int:
-        return min(PREFETCH_LIMIT, int(self._per_second * HORIZON_SECONDS))
 
 
 class Intake:
@@ -69,6 +44,7 @@ class Intake:
         heartbeat: Heartbeat,
         poll_interval: float,
         parallelism: Mapping[str, int],
+        pace: Pace,
     ) -> None:
         self._engine = engine
         self._registry = registry
@@ -81,9 +57,8 @@ class Intake:
         self._heartbeat = heartbeat
         self._poll_interval = poll_interval
         self._parallelism = parallelism
-        self._pace = Pace(slots.size)
+        self._pace = pace
         self._wake = asyncio.Event()
-        self._in_flight = 0
         self._busy_since: float | None = None
         self.idle = asyncio.Event()
         """Set while nothing is due and nothing is in flight."""
@@ -99,9 +74,6 @@ class Intake:
         try:
             while True:
                 self._wake.clear()
-                landed = self._in_flight - len(self._flights)
-                self._pace.note(max(0, landed))
-                self._in_flight = len(self._flights)
                 wanted, prefetch = self._room()
                 if wanted + prefetch == 0:
                     await self._rest(self._until_hostages())
@@ -181,7 +153,6 @@ class Intake:
                 continue
             flight = self._flights.take_off(claim, task_type, asked_at)
             self._lane_of(flight).waiting.append(flight)
-        self._in_flight = len(self._flights)
         self._slots.fill()
 
     async def _note_busy(self, store: Store, full: bool) -> None:

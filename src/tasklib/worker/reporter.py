@@ -19,6 +19,7 @@ from tasklib.core.errors import TRANSIENT
 from tasklib.core.outcome import Failed, Outcome
 from tasklib.engine.engine import Engine
 from tasklib.worker.flight import Flight, Flights
+from tasklib.worker.pace import Pace
 
 log = logging.getLogger("tasklib.worker")
 
@@ -29,10 +30,11 @@ OVERLAP_FROM = 250
 
 
 class Reporter:
-    def __init__(self, engine: Engine, flights: Flights, landed: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, flights: Flights, pace: Pace, landed: Callable[[], None]) -> None:
         self._engine = engine
         self._policy = engine.config.retry_policy
         self._flights = flights
+        self._pace = pace
         self._landed = landed
         self._outcomes: deque[tuple[Flight, Outcome]] = deque()
         self._news = asyncio.Event()
@@ -93,6 +95,9 @@ class Reporter:
         self._landed()
 
     async def _settle(self, batch: list[tuple[Flight, Outcome]]) -> None:
+        ran = [f.ended - f.started for f, _ in batch if f.ended is not None and f.started is not None]
+        if ran:
+            self._pace.note(len(ran), sum(ran))
         changes = [self._decide(flight, outcome) for flight, outcome in batch]
         verdicts = await self._write(changes, batch)
         for (flight, outcome), verdict in zip(batch, verdicts, strict=True):

@@ -112,6 +112,7 @@ class ThreadLane:
         if flight.claim.timeout_seconds is not None:
             self._flights.timed.add(flight)
         outcome = slot.run(flight, self._run)
+        flight.ended = time.monotonic()
         self._threads.pop(flight, None)
         self._flights.timed.discard(flight)
         if flight.verdict.acquire(blocking=False):

@@ -25,6 +25,7 @@ from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.intake import Intake
 from tasklib.worker.janitor import Janitor
+from tasklib.worker.pace import Pace
 from tasklib.worker.processes import ProcessLane
 from tasklib.worker.reporter import Reporter
 from tasklib.worker.slots import Lane, Slots
@@ -117,7 +118,8 @@ class TaskWorker:
         self._check_types()
         flights = Flights(self.config.lock_timeout_seconds)
         slots = Slots(self.concurrency)
-        reporter = Reporter(self._engine, flights, lambda: intake.nudge())
+        pace = Pace(self.concurrency)
+        reporter = Reporter(self._engine, flights, pace, lambda: intake.nudge())
         lanes = self._open_lanes(slots, flights, reporter)
         slots.open(list(dict.fromkeys(lanes.values())))
 
@@ -140,6 +142,7 @@ class TaskWorker:
             heartbeat,
             self._poll_interval,
             self._parallelism,
+            pace,
         )
         janitor = Janitor(self._engine, intake.nudge)
         if not await self._connect():

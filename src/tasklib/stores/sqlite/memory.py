@@ -43,4 +43,5 @@ def _start_anew() -> None:
     _lanes.clear()
 
 
-os.register_at_fork(after_in_child=_start_anew)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

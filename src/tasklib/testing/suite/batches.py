@@ -57,7 +57,8 @@ class Batches:
 
     async def test_a_batch_is_seen_whole_or_not_at_all(self, store: Store, open_store: OpenStore) -> None:
         other = await open_store()
-        writing = asyncio.ensure_future(store.insert([new_task() for _ in range(500)]))
+        tasks = [new_task() for _ in range(500)]
+        writing = asyncio.create_task(store.insert(tasks))
         seen = set()
         while not writing.done():
             seen.add((await other.count(EVERYTHING, 10_000)).value)
@@ -67,7 +68,8 @@ class Batches:
 
     async def test_a_batch_is_claimed_only_when_it_is_whole(self, store: Store, open_store: OpenStore) -> None:
         other = await open_store()
-        writing = asyncio.ensure_future(store.insert([new_task() for _ in range(200)]))
+        tasks = [new_task() for _ in range(200)]
+        writing = asyncio.create_task(store.insert(tasks))
         first: list[object] = []
         while not first and not writing.done():
             first = list(await claim(other, 200))
@@ -78,13 +80,14 @@ class Batches:
         """However far it had come."""
         for steps in (0, 1, 2, 3, 5, 8, 13):
             name = f"after-{steps}"
-            writing = asyncio.ensure_future(store.insert([new_task(name) for _ in range(100)]))
+            tasks = [new_task(name) for _ in range(100)]
+            writing = asyncio.create_task(store.insert(tasks))
             await _turns(steps)
             writing.cancel()
             await asyncio.wait([writing])
             assert (await store.count(Filter(names=[name]), 1000)).value in (0, 100)
         task_id = await submit(store, "afterwards")
-        assert [task.id for task in await claim(store, names=["afterwards"])] == [task_id], "the store goes on"
+        assert [claimed.id for claimed in await claim(store, names=["afterwards"])] == [task_id], "the store goes on"
 
 
 async def _turns(number: int) -> None:

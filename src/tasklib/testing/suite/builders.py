@@ -49,7 +49,7 @@ def new_task(
     name: str = WORK,
     payload: Any = None,
     *,
-    id: UUID | None = None,  # noqa: A002 - the field's name
+    id: UUID | None = None,
     max_retries: int = 3,
     delay_seconds: float | None = None,
     run_at: datetime | None = None,

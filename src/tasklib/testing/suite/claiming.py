@@ -156,7 +156,9 @@ class Claiming:
         mine = await claim(store, 4, names=["a", "b"], worker=ANNA)
         await claim(store, 1, names=["a", "b"], worker=BERT)
         other = await open_store()
-        assert sorted(await other.held(ANNA), key=lambda claimed: claimed.id) == sorted(mine, key=lambda claimed: claimed.id)
+        assert sorted(await other.held(ANNA), key=lambda claimed: claimed.id) == sorted(
+            mine, key=lambda claimed: claimed.id
+        )
         await apply(store, *[failed(claimed) for claimed in mine[:3]])
         assert await store.held(ANNA) == mine[3:]
         assert await store.held("nobody") == []

@@ -204,7 +204,9 @@ class Guards:
         await claim_one(store, task.name)
         before = await fetch(store, task.id)
         assert await settle(store, cancelled(task)) is Verdict.LOST
-        assert await settle(store, cancelled(task)._replace(version=before.version)) is Verdict.LOST, "it has a worker now"
+        assert await settle(store, cancelled(task)._replace(version=before.version)) is Verdict.LOST, (
+            "it has a worker now"
+        )
         assert await fetch(store, task.id) == before
 
     async def test_a_task_retried_after_it_was_looked_at_is_not_retried_again(self, store: Store) -> None:

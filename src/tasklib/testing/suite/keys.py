@@ -45,7 +45,9 @@ class Keys:
         assert (await store.count(Filter(), 1000)).value == len(keys)
 
     async def test_the_same_key_twice_in_a_batch_is_one_task(self, store: Store) -> None:
-        first, plain, second = await store.insert([new_task(payload=1, key="k"), new_task(), new_task(payload=2, key="k")])
+        first, plain, second = await store.insert(
+            [new_task(payload=1, key="k"), new_task(), new_task(payload=2, key="k")]
+        )
         assert first.id == second.id != plain.id
         assert [first.created, plain.created, second.created] == [True, True, False]
         assert (await fetch(store, first.id)).kwargs == 1

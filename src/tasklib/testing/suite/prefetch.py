@@ -1,4 +1,4 @@
-"""What may be taken to wait inside a worker: never a task that its worker's death would wear out, never a limited type."""
+"""What may be taken to wait inside a worker: nothing that the worker's death would wear out, nothing limited."""
 
 from __future__ import annotations
 

@@ -60,9 +60,7 @@ class Races:
         other = await open_store()
         for _ in range(10):
             task = await in_phase(store, Phase.PENDING)
-            claims, [verdict] = await asyncio.gather(
-                claim(store, names=[task.name]), other.settle([cancelled(task)])
-            )
+            claims, [verdict] = await asyncio.gather(claim(store, names=[task.name]), other.settle([cancelled(task)]))
             after = await fetch(store, task.id)
             if claims:
                 assert (verdict, after.state) == (Verdict.LOST, TaskState.RUNNING)

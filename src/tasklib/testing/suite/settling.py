@@ -48,7 +48,9 @@ def _about(instant: datetime | None, expected: datetime) -> bool:
 
 class Settling:
     async def test_success_completes_the_task(self, store: Store) -> None:
-        task_id = await submit(store, payload={"a": 1}, tags={"t": 1}, key="k", priority=4, timeout_seconds=3, trace="t")
+        task_id = await submit(
+            store, payload={"a": 1}, tags={"t": 1}, key="k", priority=4, timeout_seconds=3, trace="t"
+        )
         running = await claim_one(store)
         before = await fetch(store, task_id)
         start = await store.now()
@@ -137,7 +139,12 @@ class Settling:
         await store.request_cancel([task_id])
         await apply(store, stopped(running, "stopped"))
         task = await fetch(store, task_id)
-        assert (task.state, task.error, task.worker_id, task.locked_until) == (TaskState.CANCELLED, "stopped", None, None)
+        assert (task.state, task.error, task.worker_id, task.locked_until) == (
+            TaskState.CANCELLED,
+            "stopped",
+            None,
+            None,
+        )
         assert (task.retry_count, task.attempts) == (1, 1)
         assert _about(task.completed_at, await store.now())
         assert _about(task.cancel_requested_at, await store.now())

@@ -43,7 +43,7 @@ VALUES: dict[str, Any] = {
     "negative small": -2.5e-10,
     "empty text": "",
     "text": "plain",
-    "quotes": "\"it's\" \\ / `",
+    "quotes": '"it\'s" \\ / `',
     "control characters": "\x01\b\t\n\r\x1b\x7f\x80\u2028\u2029",
     "unicode": "naïve ✓ 名前 \u202eabc e\u0301",
     "emoji": "😀👩‍👩‍👧",
@@ -83,7 +83,9 @@ class Values:
         assert same_value(codec.decode((await claim_one(store)).tags), tags)
 
     async def test_an_error_comes_back_as_it_went_in(self, store: Store) -> None:
-        error = "Traceback (most recent call last):\n  File \"x.py\"\r\n\tValueError: naïve ✓ 😀 'quoted' %s \\ \x1b[31m"
+        error = (
+            "Traceback (most recent call last):\n  File \"x.py\"\r\n\tValueError: naïve ✓ 😀 'quoted' %s \\ \x1b[31m"
+        )
         task_id = await submit(store)
         await apply(store, failed(await claim_one(store), error))
         task = await fetch(store, task_id)

@@ -1,0 +1,150 @@
+-- tasklib's schema for people who keep their own migrations: PostgreSQL 12 or newer, as plain SQL.
+-- The same as what `tasklib migrate` does, in one transaction; the Alembic form is 001_add_tasks_table.py.
+--
+--     psql --set ON_ERROR_STOP=1 --single-transaction --file 001_add_tasks_table.sql "$DATABASE_URL"
+--
+-- For a schema of its own (?schema=billing in tasklib's URL):  sed 's/public\./billing./g' 001_add_tasks_table.sql
+--
+-- To undo it, with all tasks:
+--     DROP TABLE public.tasks, public.task_workers, public.task_controls, public.task_counts, public.task_migrations;
+--     DROP FUNCTION public.task_counts_deleted(), public.task_counts_truncated();
+
+-- The record: one row holds everything about a task. See docs for the meaning of each column.
+CREATE TABLE public.tasks (
+    -- Time-ordered (UUIDv7): tasklib sends its own; the default serves rows inserted by hand.
+    id uuid NOT NULL PRIMARY KEY DEFAULT (
+        lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0')
+        || '7' || substr(md5(random()::text), 1, 3)
+        || '8' || substr(md5(random()::text || clock_timestamp()::text), 1, 15)
+    )::uuid,
+    name varchar NOT NULL,
+    state varchar NOT NULL DEFAULT 'pending',
+    scheduled_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
+    completed_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    args jsonb NOT NULL DEFAULT '{}',
+    kwargs jsonb NOT NULL DEFAULT '{}',
+    result jsonb,
+    error text,
+    retry_count integer NOT NULL DEFAULT 0,
+    max_retries integer NOT NULL DEFAULT 3,
+    next_retry_at timestamptz,
+    worker_id varchar,
+    locked_until timestamptz,
+    timeout_seconds integer,
+    priority integer NOT NULL DEFAULT 0,
+    tags jsonb NOT NULL DEFAULT '{}',
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    cancel_requested_at timestamptz,
+    version integer NOT NULL DEFAULT 0,
+    idempotency_key varchar,
+    retry_policy jsonb,
+    history jsonb NOT NULL DEFAULT '[]',
+    -- Internal: nobody needs these to read a task.
+    ready boolean NOT NULL DEFAULT false,
+    awaited boolean NOT NULL DEFAULT false,
+    trace text
+) WITH (
+    -- Each task is updated twice, soon after its insert: room for that on the page, and early vacuums.
+    fillfactor = 70,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_analyze_scale_factor = 0.05,
+    autovacuum_analyze_threshold = 5000,
+    autovacuum_vacuum_cost_delay = 1
+);
+
+-- What can be claimed, in the order of the claim. Future and finished rows are not in it.
+CREATE INDEX ix_tasks_ready ON public.tasks (name, priority DESC, created_at, id) WHERE ready;
+-- What waits for its time: promotion walks it from the front.
+CREATE INDEX ix_tasks_waiting ON public.tasks ((coalesce(next_retry_at, scheduled_at)))
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL;
+-- What runs: permits of concurrency limits, lost leases, the claims of one worker.
+CREATE INDEX ix_tasks_running ON public.tasks (name, worker_id) WHERE state = 'running';
+CREATE UNIQUE INDEX ix_tasks_idempotency_key ON public.tasks (idempotency_key) WHERE idempotency_key IS NOT NULL;
+-- Final failures, which people look for.
+CREATE INDEX ix_tasks_failed ON public.tasks (completed_at) WHERE state = 'failed' AND completed_at IS NOT NULL;
+
+-- Live workers, by heartbeat.
+CREATE TABLE public.task_workers (
+    id varchar NOT NULL PRIMARY KEY,
+    hostname varchar NOT NULL,
+    pid integer NOT NULL,
+    names varchar[] NOT NULL,
+    concurrency integer NOT NULL,
+    running integer NOT NULL,
+    listening boolean NOT NULL,
+    started_at timestamptz NOT NULL,
+    seen_at timestamptz NOT NULL,
+    stopped_at timestamptz
+) WITH (fillfactor = 50);
+
+-- Pause and limits of a task type; the empty name is for all. `tokens`, `refilled_at`: the rate limit's bucket.
+CREATE TABLE public.task_controls (
+    name varchar NOT NULL PRIMARY KEY,
+    paused boolean NOT NULL DEFAULT false,
+    operator_rate double precision,
+    default_rate double precision,
+    concurrency integer,
+    tokens double precision NOT NULL DEFAULT 1,
+    refilled_at timestamptz NOT NULL DEFAULT now(),
+    rate double precision GENERATED ALWAYS AS (nullif(coalesce(operator_rate, default_rate), 0)) STORED,
+    limited boolean GENERATED ALWAYS AS (
+        nullif(coalesce(operator_rate, default_rate), 0) IS NOT NULL OR concurrency IS NOT NULL
+    ) STORED
+) WITH (fillfactor = 50);
+
+-- Append-only roll-up of outcomes, merged by housekeeping. The minute 1970-01-01 holds what no chart shows any more,
+-- and what left the table. Sums by name and state are exact.
+CREATE TABLE public.task_counts (
+    minute timestamptz NOT NULL,
+    name varchar NOT NULL,
+    state varchar NOT NULL,
+    bucket smallint NOT NULL,
+    count bigint NOT NULL,
+    run_ms bigint NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.1,
+    autovacuum_vacuum_threshold = 5000
+);
+CREATE INDEX ix_task_counts_minute ON public.task_counts (minute);
+
+-- Marks the schema as tasklib's.
+CREATE TABLE public.task_migrations (
+    version integer NOT NULL PRIMARY KEY,
+    name varchar NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Finished tasks that are deleted, by whomever, leave the counts.
+CREATE FUNCTION public.task_counts_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.task_counts (minute, name, state, bucket, count, run_ms)
+    SELECT 'epoch', name, state, -1, -count(*), 0
+    FROM gone
+    WHERE completed_at IS NOT NULL AND state IN ('completed', 'failed', 'cancelled')
+    GROUP BY name, state;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER task_counts_deleted AFTER DELETE ON public.tasks
+    REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION public.task_counts_deleted();
+
+CREATE FUNCTION public.task_counts_truncated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO public.task_counts (minute, name, state, bucket, count, run_ms)
+    SELECT 'epoch', name, state, -1, -sum(count), 0
+    FROM public.task_counts
+    WHERE state IN ('completed', 'failed', 'cancelled')
+    GROUP BY name, state
+    HAVING sum(count) <> 0;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER task_counts_truncated AFTER TRUNCATE ON public.tasks
+    FOR EACH STATEMENT EXECUTE FUNCTION public.task_counts_truncated();
+
+-- Tells tasklib which version of its schema this is.
+INSERT INTO public.task_migrations (version, name) VALUES (1, '0001_tasks');

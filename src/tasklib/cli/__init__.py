@@ -1,0 +1,1 @@
+"""The command line: composition, and the only place that prints."""

@@ -1,0 +1,204 @@
+"""stats, workers, migrate, doctor."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from tasklib.cli.command import command
+from tasklib.cli.controls import ALL, as_data, describe
+from tasklib.cli.exits import Exit
+from tasklib.cli.output import Column, styled
+from tasklib.cli.session import Session
+from tasklib.cli.times import absolute, relative, span
+from tasklib.engine.backends import Backend
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Controls, Finding, NameStats, WorkerInfo
+
+_PANEL = "Operations"
+_COUNTS = ("pending", "running", "waiting", "completed", "failed", "cancelled")
+_LEVEL_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "stats", panel=_PANEL, example="tasklib stats --json")(stats)
+    command(app, "workers", panel=_PANEL, example="tasklib workers")(workers)
+    command(app, "migrate", panel=_PANEL, example="tasklib migrate --plan --database-url postgresql://localhost/shop")(migrate)
+    command(app, "doctor", panel=_PANEL, example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """The queue at one moment."""
+
+    stats: Mapping[str, NameStats]
+    workers: Sequence[WorkerInfo]
+    controls: Mapping[str, Controls]
+    dead_after: float
+
+    def handlers(self, name: str) -> int:
+        return sum(name in worker.names for worker in self.workers if _condition(worker, self.dead_after) == "alive")
+
+    def remark(self, name: str) -> str:
+        counts = self.stats.get(name, NameStats())
+        remarks = []
+        if name in self.controls and (said := describe(self.controls[name])) != describe(Controls()):
+            remarks.append(said)
+        if counts.pending + counts.waiting and not self.handlers(name):
+            remarks.append("no live worker handles it")
+        if counts.oldest_due_seconds is not None and counts.oldest_due_seconds >= 1:
+            remarks.append(f"oldest due for {span(counts.oldest_due_seconds)}")
+        return ", ".join(remarks)
+
+
+def stats(session: Session) -> None:
+    """Count tasks by type and state, with limits, pauses, and types that no live worker handles."""
+
+    async def look(engine: Engine) -> _Picture:
+        return _Picture(
+            await engine.stats(), await engine.workers(), await engine.controls(), engine.config.dead_after_seconds
+        )
+
+    picture = session.run(look)
+    names = sorted({*picture.stats, *picture.controls} - {ALL})
+    counts = {name: picture.stats.get(name, NameStats()) for name in names}
+    total = {state: sum(getattr(each, state) for each in counts.values()) for state in _COUNTS}
+    alive = sum(_condition(worker, picture.dead_after) == "alive" for worker in picture.workers)
+    general = picture.controls.get(ALL, Controls())
+    if session.out.as_json:
+        types = [_type_data(picture, name, counts[name]) for name in names]
+        session.out.data({"total": total, "types": types, "all": as_data(general), "live_workers": alive})
+        return
+    columns = [Column("NAME"), *(Column(state.upper(), right=True, whole=True) for state in _COUNTS), Column("REMARK")]
+    rows = [
+        [name, *(f"{getattr(counts[name], state):,}" for state in _COUNTS), picture.remark(name)] for name in names
+    ]
+    rows.append(["all", *(f"{total[state]:,}" for state in _COUNTS), f"{alive} live workers"])
+    session.out.table(columns, rows)
+    if general != Controls():
+        session.out.line(f"For all types together: {describe(general)}.")
+
+
+def _type_data(picture: _Picture, name: str, counts: NameStats) -> dict[str, Any]:
+    return {
+        "name": name,
+        **asdict(counts),
+        "controls": as_data(picture.controls.get(name, Controls(name=name))),
+        "live_workers": picture.handlers(name),
+    }
+
+
+def workers(session: Session) -> None:
+    """List workers: which are alive, what they handle, how much they run."""
+
+    async def look(engine: Engine) -> tuple[list[WorkerInfo], datetime]:
+        return await engine.workers(), await (await engine.store()).now()
+
+    found, now = session.run(look)
+    dead_after = session.config.dead_after_seconds
+    if session.out.as_json:
+        session.out.data({"workers": [{**asdict(each), "condition": _condition(each, dead_after)} for each in found]})
+        return
+    if not found:
+        session.out.note("No worker has been seen.")
+        return
+    columns = [
+        Column("WORKER"),
+        Column("HOST"),
+        Column("PID", right=True),
+        Column("CONDITION", whole=True),
+        Column("BUSY", right=True, whole=True),
+        Column("STARTED"),
+        Column("SEEN", whole=True),
+        Column("HANDLES"),
+    ]
+    rows: list[list[str | Text]] = []
+    for each in found:
+        condition = _condition(each, dead_after)
+        rows.append(
+            [
+                each.id,
+                each.hostname,
+                str(each.pid),
+                styled(condition, {"alive": "green", "stopped": "dim"}.get(condition, "red")),
+                f"{each.running}/{each.concurrency}",
+                absolute(each.started_at),
+                relative(each.seen_at, now),
+                ", ".join(each.names),
+            ]
+        )
+    session.out.table(columns, rows)
+
+
+def migrate(
+    session: Session,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say which steps would be taken.")] = False,
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Print the SQL of all steps, for people who apply it themselves.")
+    ] = False,
+) -> None:
+    """Bring the schema up to date. Safe to run twice, and twice at once.
+
+    An empty database gets its schema by itself when it is first used; migrating is for upgrades.
+    """
+    if plan and sql:
+        raise typer.BadParameter("give --plan or --sql, not both")
+    if sql:
+        _print_sql(session, Engine(session.config).new_store().migration_sql())
+        return
+
+    async def work(store: Backend) -> tuple[list[str], int | None]:
+        steps = await store.migrate(plan=plan)
+        return steps, await store.schema_version()
+
+    steps, version = session.run_unopened(work)
+    if session.out.as_json:
+        session.out.data({"planned" if plan else "applied": steps, "version": version})
+        return
+    for step in steps:
+        session.out.line(f"{'would apply' if plan else 'applied'} {step}")
+    if not steps:
+        session.out.line(f"The schema is up to date: version {version}.")
+
+
+def _print_sql(session: Session, steps: Sequence[tuple[str, str]]) -> None:
+    if session.out.as_json:
+        session.out.data({"steps": [{"name": name, "sql": text} for name, text in steps]})
+        return
+    for name, text in steps:
+        sys.stdout.write(f"-- {name}\n{text.strip()}\n\n")
+
+
+def doctor(session: Session) -> None:
+    """Check the database and the queue, and say what to do about what is wrong.
+
+    Exits with 1 if it finds an error; warnings alone are no failure.
+    """
+    findings = session.run_unopened(lambda store: store.check_up())
+    if session.out.as_json:
+        session.out.data({"database_url": session.config.shown_url, "findings": [each._asdict() for each in findings]})
+    else:
+        session.out.line(f"Checked {session.config.shown_url}")
+        for finding in findings:
+            session.out.line(_finding(finding))
+            if finding.advice and finding.level != "ok":
+                session.out.line(f"           advice: {finding.advice}")
+    if any(finding.level == "error" for finding in findings):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _finding(finding: Finding) -> Text:
+    level = styled(f"{finding.level:<9}", _LEVEL_STYLES.get(finding.level, "reverse"))
+    return Text.assemble("  ", level, styled(finding.subject, "bold"), styled(f": {finding.message}", ""))
+
+
+def _condition(worker: WorkerInfo, dead_after: float) -> str:
+    if worker.stopped_at is not None:
+        return "stopped"
+    return "alive" if worker.seconds_since_seen <= dead_after else "silent"

@@ -1,0 +1,89 @@
+"""pause, resume, limit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from tasklib.cli.command import command
+from tasklib.cli.session import Session
+from tasklib.core.options import check_name
+from tasklib.stores.base import UNSET, ControlChange, Controls
+
+_PANEL = "Operations"
+ALL = ""
+"""The name under which a control holds for all task types."""
+
+Name = Annotated[str | None, typer.Argument(help="The task type; all of them unless given.", show_default=False)]
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "pause", panel=_PANEL, example="tasklib pause send_email")(pause)
+    command(app, "resume", panel=_PANEL, example="tasklib resume send_email")(resume)
+    command(app, "limit", panel=_PANEL, example="tasklib limit send_email --rate 10 --concurrency 4")(limit)
+
+
+def pause(session: Session, name: Name = None) -> None:
+    """Stop the whole fleet from starting tasks, of one type or of all. What runs goes on."""
+    _change(session, ControlChange(name=_checked(name), paused=True))
+
+
+def resume(session: Session, name: Name = None) -> None:
+    """Undo a pause. A pause of all types and a pause of one are two: each is undone by itself."""
+    _change(session, ControlChange(name=_checked(name), paused=False))
+
+
+def limit(
+    session: Session,
+    name: Annotated[str | None, typer.Argument(help="The task type.", show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all", help="For all types together, instead of one.")] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0, max=1e6, help="Starts a second; 0 lifts the limit that the code sets.", show_default=False),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Running at once.", show_default=False)
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove both limits; the rate set by code holds again.")] = False,
+) -> None:
+    """Limit how many tasks the whole fleet starts a second, or runs at once."""
+    if (name is None) is not every:
+        raise typer.BadParameter("name one task type, or say --all")
+    if clear and (rate is not None or concurrency is not None):
+        raise typer.BadParameter("--clear removes both limits: give it alone")
+    if not clear and rate is None and concurrency is None:
+        raise typer.BadParameter("say --rate, --concurrency or --clear")
+    change = ControlChange(
+        name=_checked(name),
+        operator_rate=None if clear else UNSET if rate is None else rate,
+        concurrency=None if clear else UNSET if concurrency is None else concurrency,
+    )
+    _change(session, change)
+
+
+def describe(controls: Controls) -> str:
+    """What holds for a type, in words."""
+    words = ["paused"] if controls.paused else []
+    if controls.rate:
+        words.append(f"at most {controls.rate:g} started a second")
+    if controls.concurrency is not None:
+        words.append(f"at most {controls.concurrency} at once")
+    return ", ".join(words) or "no limits"
+
+
+def as_data(controls: Controls) -> dict[str, Any]:
+    return {**asdict(controls), "name": controls.name or None}
+
+
+def _checked(name: str | None) -> str:
+    return ALL if name is None else check_name(name)
+
+
+def _change(session: Session, change: ControlChange) -> None:
+    controls = session.run(lambda engine: engine.control(change))
+    if session.out.as_json:
+        session.out.data(as_data(controls))
+    else:
+        session.out.line(f"{controls.name or 'all task types'}: {describe(controls)}")

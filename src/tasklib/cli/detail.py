@@ -1,0 +1,124 @@
+"""Everything about one task, for reading: what it is, when things happened, each failed attempt, the traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tasklib.cli.output import STATE_STYLES, styled
+from tasklib.cli.record import state_word
+from tasklib.cli.text import clean, last_line
+from tasklib.cli.times import absolute, both, span
+from tasklib.core.lifecycle import phase_of
+from tasklib.core.redact import redact
+from tasklib.core.task import Task, has_error, has_result, is_running
+
+
+def detail(task: Task, now: datetime) -> RenderableType:
+    parts: list[RenderableType] = [_heading(task), _facts(_about(task, now))]
+    parts += _section("Payload", _json(task.kwargs))
+    if has_result(task):
+        parts += _section("Result", _json((task.result or {}).get("value")))
+    if task.history:
+        parts += _section("Attempts that did not complete", _timeline(task.history))
+    if task.error is not None and has_error(task):
+        parts += _section("Error", Text(clean(task.error.strip("\n"), lines=True), style="red"))
+    return Group(*parts)
+
+
+def _heading(task: Task) -> Text:
+    word = state_word(task)
+    phase = phase_of(task)
+    state = phase.value if phase is not None else f"{task.state} (a state this version does not know)"
+    style = STATE_STYLES.get(word, "reverse")
+    return Text.assemble((clean(task.name), "bold"), "  ", (clean(state), f"bold {style}"))
+
+
+def _about(task: Task, now: datetime) -> Iterator[tuple[str, str]]:
+    most = "without limit" if task.max_attempts == 0 else f"of {task.max_attempts}"
+    yield "id", str(task.id)
+    yield "attempts", f"{task.attempts} {most}"
+    yield "priority", str(task.priority)
+    yield "created", both(task.created_at, now)
+    if task.scheduled_at != task.created_at:
+        yield "scheduled", both(task.scheduled_at, now)
+    if task.next_retry_at is not None:
+        yield "next retry", both(task.next_retry_at, now)
+    if task.started_at is not None:
+        yield "started", both(task.started_at, now)
+    if task.completed_at is not None:
+        ran = f", after {_seconds(task.started_at, task.completed_at)}" if task.started_at is not None else ""
+        yield "finished", f"{both(task.completed_at, now)}{ran}"
+    if task.cancel_requested_at is not None:
+        yield "stop asked for", both(task.cancel_requested_at, now)
+    if is_running(task):
+        yield "worker", task.worker_id or "unknown"
+        if task.locked_until is not None:
+            yield "lease until", both(task.locked_until, now)
+    if task.timeout_seconds is not None:
+        yield "timeout", span(task.timeout_seconds)
+    if task.idempotency_key is not None:
+        yield "key", task.idempotency_key
+    if task.tags:
+        yield "tags", json.dumps(redact(task.tags), ensure_ascii=False)
+    if task.retry_policy is not None:
+        yield "retry policy", json.dumps(task.retry_policy, ensure_ascii=False)
+    yield "version", str(task.version)
+
+
+def _facts(facts: Iterator[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        table.add_row(name, Text(clean(value)))
+    return table
+
+
+def _section(title: str, body: RenderableType) -> list[RenderableType]:
+    return [Text(f"\n{title}", style="bold"), Padding(body, (0, 0, 0, 2))]
+
+
+def _json(value: Any) -> Text:
+    return Text(clean(json.dumps(redact(value), ensure_ascii=False, indent=2, sort_keys=True), lines=True))
+
+
+def _timeline(history: list[dict[str, Any]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", justify="right", no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    for entry in history:
+        started, ended = _time(entry.get("started")), _time(entry.get("ended"))
+        table.add_row(
+            Text(clean(str(entry.get("attempt", "?")))),
+            Text(absolute(ended) if ended is not None else "at an unknown time"),
+            Text(_seconds(started, ended) if started is not None and ended is not None else ""),
+            Text.assemble(
+                styled(last_line(str(entry.get("error", ""))) or "no error was recorded", "red"),
+                styled(f"  on {entry.get('worker') or 'an unknown worker'}", "dim"),
+            ),
+        )
+    return table
+
+
+def _time(value: object) -> datetime | None:
+    """Histories may have been edited by hand."""
+    try:
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return time if time is not None and time.tzinfo is not None else None
+
+
+def _seconds(start: datetime, end: datetime) -> str:
+    seconds = (end - start).total_seconds()
+    return f"{seconds * 1000:.0f} ms" if 0 <= seconds < 1 else span(seconds)

@@ -1,0 +1,65 @@
+"""Logging of the worker: readable lines or JSON on stderr, which can neither be forged nor stop the worker."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from tasklib.cli.text import clean
+from tasklib.core.redact import mask_urls
+
+
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+class StubbornHandler(logging.StreamHandler[Any]):
+    """Goes on when its stream is closed or its disk is full."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        pass
+
+
+class TextFormatter(logging.Formatter):
+    """One line for each record; tracebacks follow, indented. A message cannot pretend to be a second record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        line = f"{time}Z {record.levelname:<7} {record.name}: {clean(record.getMessage())}"
+        if record.exc_info:
+            trace = clean(self.formatException(record.exc_info), lines=True)
+            line += "".join(f"\n    {row}" for row in trace.splitlines())
+        return line
+
+
+class JsonFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        entry = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": mask_urls(record.getMessage()),
+        }
+        if record.exc_info:
+            entry["exception"] = mask_urls(self.formatException(record.exc_info))
+        return json.dumps(entry, ensure_ascii=True)
+
+
+def configure(level: LogLevel, style: LogFormat) -> None:
+    logging.raiseExceptions = False  # a log line that cannot be written is not worth a task
+    handler = StubbornHandler()
+    handler.setFormatter(JsonFormatter() if style is LogFormat.JSON else TextFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())

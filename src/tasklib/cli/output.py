@@ -1,0 +1,136 @@
+"""What is printed, and how: tables and lines for people, JSON for programs, notes and errors on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tasklib.cli.text import clean
+from tasklib.cli.times import iso
+from tasklib.core.redact import mask_urls
+
+STATE_STYLES = {
+    "pending": "cyan",
+    "running": "blue",
+    "completed": "green",
+    "waiting": "yellow",
+    "failed": "red",
+    "cancelled": "magenta",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    title: str
+    right: bool = False
+    whole: bool = False
+    """Never cut short: people copy it."""
+
+
+Cell = str | Text
+
+
+class Printer:
+    """One for each command. With `as_json` stdout gets one JSON value and nothing else."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.as_json = as_json
+        self.console = console()
+        self._errors = console(stderr=True)
+
+    @property
+    def live(self) -> bool:
+        """True when a person watches, so that things may move."""
+        return self.console.is_terminal and not self.as_json
+
+    def data(self, value: Any) -> None:
+        sys.stdout.write(json.dumps(plain(value), ensure_ascii=True, allow_nan=False) + "\n")
+        sys.stdout.flush()
+
+    def line(self, text: Cell = "") -> None:
+        self.console.print(text if isinstance(text, Text) else clean(text), soft_wrap=True)
+
+    def show(self, renderable: RenderableType) -> None:
+        self.console.print(renderable)
+
+    def note(self, text: str) -> None:
+        """A word beside the result, on stderr, so that it never gets into a pipe."""
+        self._errors.print(clean(text), soft_wrap=True)
+
+    def hint(self, text: str) -> None:
+        """A note that only people need."""
+        if self.live:
+            self.note(text)
+
+    def error(self, message: str, code: str, exit_code: int) -> None:
+        if self.as_json:
+            told = {"error": {"code": code, "message": mask_urls(message), "exit": exit_code}}
+            self._errors.print(json.dumps(told, ensure_ascii=True), soft_wrap=True)
+        else:
+            self._errors.print(Text.assemble(("error: ", "bold red"), clean(message)), soft_wrap=True)
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+        """A table that fits the terminal; in a pipe plain columns, nothing cut."""
+        if not self.console.is_terminal:
+            for line in _aligned(columns, rows):
+                self.line(line)
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for column in columns:
+            table.add_column(
+                column.title,
+                justify="right" if column.right else "left",
+                no_wrap=True,
+                overflow="ellipsis",
+                min_width=max((cell_len(str(row[len(table.columns)])) for row in rows), default=0) if column.whole else None,
+            )
+        for row in rows:
+            table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
+        self.console.print(table)
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Markup, emoji codes and highlighting are off: text is printed as it is."""
+    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+
+
+def styled(text: str, style: str) -> Text:
+    return Text(clean(text), style=style)
+
+
+def plain(value: Any) -> Any:
+    """Plain JSON values of ours: ids and times as text, passwords in URLs masked."""
+    if isinstance(value, str):
+        return mask_urls(value)
+    if isinstance(value, datetime):
+        return iso(value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {mask_urls(str(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value
+
+
+def _aligned(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[str]:
+    cells = [[column.title for column in columns], *([clean(str(cell)) for cell in row] for row in rows)]
+    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(columns))]
+    lines = []
+    for row in cells:
+        padded = []
+        for text, width, column in zip(row, widths, columns, strict=True):
+            fill = " " * (width - cell_len(text))
+            padded.append(fill + text if column.right else text + fill)
+        lines.append("  ".join(padded).rstrip())
+    return lines

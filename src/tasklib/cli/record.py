@@ -1,0 +1,81 @@
+"""A task as programs read it (its columns, by their names) and as one row of a table."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from rich.text import Text
+
+from tasklib.cli.output import STATE_STYLES, Column, styled
+from tasklib.cli.text import last_line
+from tasklib.cli.times import absolute, relative, span
+from tasklib.core.redact import redact
+from tasklib.core.task import Task, TaskState
+
+_USERS_OWN = ("args", "kwargs", "result", "tags", "history")
+"""Fields that hold what people put in: values under keys like `password` are masked."""
+
+
+def record(task: Task) -> dict[str, Any]:
+    values = {field.name: getattr(task, field.name) for field in fields(task)}
+    for name in _USERS_OWN:
+        values[name] = redact(values[name])
+    return {**values, "attempts": task.attempts, "max_attempts": task.max_attempts}
+
+
+def state_word(task: Task) -> str:
+    """`waiting` is a failed task with a retry to come."""
+    return "waiting" if task.waiting else task.state
+
+
+def state_text(task: Task) -> Text:
+    word = state_word(task)
+    return styled(word, STATE_STYLES.get(word, "reverse"))
+
+
+def attempts(task: Task) -> str:
+    return f"{task.attempts}/{task.max_attempts or '∞'}"
+
+
+def remark(task: Task, now: datetime) -> str:
+    """The one thing worth knowing of a task at a glance."""
+    if task.state == TaskState.RUNNING:
+        asked = "asked to stop, " if task.cancel_requested_at else ""
+        return f"{asked}on {task.worker_id}"
+    if task.waiting:
+        return f"retry {_due(task, now)}: {last_line(task.error or '')}"
+    if task.state == TaskState.PENDING and task.due_at > now:
+        return f"due {_due(task, now)}"
+    return last_line(task.error or "")
+
+
+def _due(task: Task, now: datetime) -> str:
+    seconds = (task.due_at - now).total_seconds()
+    return f"in {span(seconds)}" if seconds > 0 else "now"
+
+
+COLUMNS = (
+    Column("ID", whole=True),
+    Column("NAME"),
+    Column("STATE", whole=True),
+    Column("TRIES", right=True),
+    Column("PRIO", right=True),
+    Column("CREATED"),
+    Column("AGE", whole=True),
+    Column("REMARK"),
+)
+
+
+def row(task: Task, now: datetime) -> list[str | Text]:
+    return [
+        str(task.id),
+        task.name,
+        state_text(task),
+        attempts(task),
+        str(task.priority),
+        absolute(task.created_at),
+        relative(task.created_at, now),
+        remark(task, now),
+    ]

@@ -1,0 +1,81 @@
+"""What every command gets: its settings, its queue, and where it prints."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TypeVar
+
+import typer
+
+from tasklib.cli.output import Printer
+from tasklib.doors.default import use_engine
+from tasklib.engine.backends import Backend
+from tasklib.engine.config import Config
+from tasklib.engine.engine import Engine
+
+T = TypeVar("T")
+
+
+class Session:
+    def __init__(self, *, database_url: str | None, as_json: bool, debug: bool) -> None:
+        self.database_url = database_url
+        """As given on the command line; None leaves it to the environment."""
+        self.out = Printer(as_json=as_json)
+        self.debug = debug
+
+    @cached_property
+    def config(self) -> Config:
+        return self.configure()
+
+    def configure(self, **settings: object) -> Config:
+        """The settings: arguments win over variables, variables over defaults."""
+        if self.database_url is not None:
+            settings["database_url"] = self.database_url
+        return Config(**settings)
+
+    def run(self, work: Callable[[Engine], Awaitable[T]]) -> T:
+        """Opens the queue, does the work and closes it."""
+
+        async def in_loop() -> T:
+            engine = Engine(self.config)
+            try:
+                return await work(engine)
+            finally:
+                await engine.close_for_good()
+
+        return asyncio.run(in_loop())
+
+    def run_unopened(self, work: Callable[[Backend], Awaitable[T]]) -> T:
+        """For the care of a schema, which may be one that cannot be opened."""
+
+        async def in_loop() -> T:
+            store = Engine(self.config).new_store()
+            try:
+                return await work(store)
+            finally:
+                await store.close()
+
+        return asyncio.run(in_loop())
+
+    def confirm(self, question: str, *, yes: bool) -> None:
+        """Asks a person. Where nobody can be asked, only --yes will do."""
+        if yes:
+            return
+        if not typer.get_text_stream("stdin").isatty():
+            raise typer.BadParameter(f"this would {question}; add --yes to do it without being asked")
+        if not typer.confirm(f"This will {question}. Go on?", err=True):
+            self.out.note("Nothing was done.")
+            raise typer.Exit(1)
+
+    def adopt_app_config(self, **settings: object) -> Config:
+        """The settings to use once an application's modules were imported: what the command line says, else what the
+        application gave to `init()`, else the environment. Tasks that submit further tasks use the same queue."""
+        chosen = use_engine(None)
+        if chosen is None or self.database_url is not None:
+            config = self.configure(**settings)
+        else:
+            config = Config(**{**chosen.config.model_dump(), **settings})
+        use_engine(Engine(config))
+        return config

@@ -1,0 +1,127 @@
+"""`tasklib worker --processes N`: N worker processes, and one supervisor that runs none of the user's code.
+
+It starts a dead one again, with growing pauses; passes on the signal to stop; and ends when all have ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Sequence
+
+from tasklib.cli.exits import LASTING, Exit
+from tasklib.cli.workerprocess import Lifeline, WorkerProcess
+
+log = logging.getLogger("tasklib.supervisor")
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+HEALTHY_SECONDS = 10.0
+"""A process that lived this long starts again after the shortest pause."""
+BURST_TRIES = 5
+"""In a burst, so many quick deaths in a row are the end: somebody waits for it."""
+PATIENCE_SECONDS = 5.0
+"""How long a process may take to leave at once."""
+
+
+class Supervisor:
+    def __init__(self, arguments: Sequence[str], count: int, *, burst: bool) -> None:
+        self._arguments = list(arguments)
+        self._count = count
+        self._burst = burst
+        self._lifeline = Lifeline()
+        self._alive: set[WorkerProcess] = set()
+        self._stopping = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._code = Exit.OK
+
+    async def run(self) -> Exit:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._told, number)
+        keepers: list[asyncio.Task[None]] = []
+        try:
+            # The first alone: what is wrong with the modules is then said once.
+            first = asyncio.get_running_loop().create_future()
+            keepers.append(asyncio.create_task(self._keep(1, first)))
+            await first
+            keepers += [asyncio.create_task(self._keep(number)) for number in range(2, self._count + 1)]
+            leaving = asyncio.create_task(self._leave(keepers))
+            await asyncio.gather(*keepers)
+            leaving.cancel()
+            await asyncio.gather(leaving, return_exceptions=True)
+        finally:
+            for process in list(self._alive):
+                process.tell(signal.SIGKILL)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+            self._lifeline.close()
+        return Exit.INTERRUPTED if self._leaving.is_set() else self._code
+
+    def _told(self, number: signal.Signals) -> None:
+        if self._stopping.is_set():
+            self._leaving.set()
+        log.info("%s: %s", number.name, "leaving at once" if self._leaving.is_set() else "stopping all processes")
+        self._stop(number)
+
+    def _stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        self._stopping.set()
+        for process in list(self._alive):
+            process.tell(number)
+
+    async def _keep(self, number: int, started: asyncio.Future[None] | None = None) -> None:
+        """Keeps one process going for as long as it should."""
+        pause, quick_deaths = FIRST_PAUSE_SECONDS, 0
+        while not self._stopping.is_set():
+            begun = time.monotonic()
+            code = await self._run_once(number, started)
+            if self._stopping.is_set() or (self._burst and code == Exit.OK):
+                break
+            if code in LASTING:
+                self._code = Exit(code)
+                self._stop()
+                break
+            healthy = time.monotonic() - begun >= HEALTHY_SECONDS
+            quick_deaths = 0 if healthy else quick_deaths + 1
+            pause = FIRST_PAUSE_SECONDS if healthy or quick_deaths == 1 else min(pause * 2, LONGEST_PAUSE_SECONDS)
+            if self._burst and quick_deaths >= BURST_TRIES:
+                log.error("process %d died %d times in a row: giving up", number, quick_deaths)
+                self._code = Exit.FAILED
+                self._stop()
+                break
+            log.warning("process %d %s; it starts again in %g s", number, _ending(code), pause)
+            await self._pause(pause)
+
+    async def _run_once(self, number: int, started: asyncio.Future[None] | None) -> int:
+        process = await WorkerProcess.start(self._arguments, self._lifeline)
+        self._alive.add(process)
+        try:
+            if self._stopping.is_set():  # told while it was being started
+                process.tell(signal.SIGTERM)
+            log.info("process %d started, pid %d", number, process.pid)
+            await process.ready()
+            if started is not None and not started.done():
+                started.set_result(None)
+            return await process.ended()
+        finally:
+            self._alive.discard(process)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            pass
+
+    async def _leave(self, keepers: Sequence[asyncio.Task[None]]) -> None:
+        await self._leaving.wait()
+        _, late = await asyncio.wait(keepers, timeout=PATIENCE_SECONDS)
+        if late:
+            for process in list(self._alive):
+                process.tell(signal.SIGKILL)
+
+
+def _ending(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"

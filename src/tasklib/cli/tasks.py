@@ -1,0 +1,194 @@
+"""submit, list, show."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+
+from tasklib.cli import record
+from tasklib.cli.arguments import PAIR_HELP, States, Tags, TaskId, json_value, pairs, task_id
+from tasklib.cli.command import command
+from tasklib.cli.detail import detail
+from tasklib.cli.loading import load
+from tasklib.cli.session import Session
+from tasklib.cli.times import duration, instant
+from tasklib.core import codec
+from tasklib.core.errors import TaskValidationError
+from tasklib.core.options import SubmitOptions, check_name
+from tasklib.core.registry import TaskType, default_registry
+from tasklib.core.task import NewTask, Task
+from tasklib.engine.config import Config
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import new_task, prepare_call
+from tasklib.stores.base import Filter, Inserted, Page
+
+_PANEL = "Tasks"
+_STDIN = "-"
+
+
+def register(app: typer.Typer) -> None:
+    command(
+        app, "submit", panel=_PANEL, example="tasklib submit send_email to=ada@example.com copies:=2 --delay 5m --key order-17"
+    )(submit)
+    command(app, "list", panel=_PANEL, example="tasklib list --state failed --name send_email --limit 20")(list_tasks)
+    command(app, "show", panel=_PANEL, example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(show)
+
+
+def submit(
+    session: Session,
+    name: Annotated[str, typer.Argument(help="The task's name.", show_default=False)],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE...", help=f"Its arguments: {PAIR_HELP}.", show_default=False)
+    ] = None,
+    payload: Annotated[
+        str | None, typer.Option(metavar="JSON", help="All arguments as one JSON value; - reads it from stdin.")
+    ] = None,
+    delay: Annotated[
+        float | None, typer.Option(parser=duration, metavar="DURATION", help="Not before this time has passed: 90s, 5m, 2h.")
+    ] = None,
+    run_at: Annotated[
+        datetime | None, typer.Option(parser=instant, metavar="TIME", help="Not before this time: 2030-12-31T08:00:00Z.")
+    ] = None,
+    priority: Annotated[int | None, typer.Option(help="Higher runs first; 0 unless given.", show_default=False)] = None,
+    max_retries: Annotated[
+        int | None, typer.Option(help="Retries after the first attempt; -1 is without limit.", show_default=False)
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(parser=duration, metavar="DURATION", help="How long an attempt may take, in whole seconds.")
+    ] = None,
+    tag: Tags = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Idempotency key: submits with the same key make one task.")
+    ] = None,
+    module: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODULE", help="Where the task is defined: checks the arguments before they are stored."),
+    ] = None,
+) -> None:
+    """Queue a task and print its id.
+
+    The name may be one that no worker knows yet: the task then waits for one that does.
+    """
+    value = _payload(payload, arguments)
+    options = SubmitOptions(
+        delay_seconds=delay,
+        run_at=run_at,
+        max_retries=max_retries,
+        timeout_seconds=None if timeout is None else _whole_seconds(timeout),
+        priority=priority,
+        tags=pairs(tag, "--tag") if tag else None,
+        idempotency_key=key,
+    )
+    if module:
+        load(module)
+        session.config = session.adopt_app_config()
+        new = _checked(name, value, options, session.config)
+    else:
+        new = _unchecked(name, value, options, session.config)
+
+    async def insert(engine: Engine) -> Inserted:
+        return (await engine.submit([new]))[0]
+
+    inserted = session.run(insert)
+    if session.out.as_json:
+        session.out.data({"id": inserted.id, "created": inserted.created})
+        return
+    session.out.line(str(inserted.id))
+    if not inserted.created:
+        session.out.note(f"The key {key} was known: this is the task it stands for.")
+    session.out.hint(f"See how it fares:  tasklib show {inserted.id}")
+
+
+def list_tasks(
+    session: Session,
+    state: States = None,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="Only tasks of this name; may be given several times.", show_default=False)
+    ] = None,
+    tag: Tags = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 50,
+    cursor: Annotated[
+        UUID | None, typer.Option(parser=task_id, metavar="ID", help="Go on behind this task, as the last list said.")
+    ] = None,
+) -> None:
+    """List tasks, newest first.
+
+    A failed task that still has attempts left is shown as waiting; --state failed finds it too. Searches by tag look at
+    the newest 50,000 tasks.
+    """
+    where = Filter(
+        states=[str(each.value) for each in state] if state else None,
+        names=name or None,
+        tags=pairs(tag, "--tag") if tag else None,
+    )
+
+    async def look(engine: Engine) -> tuple[Page, datetime]:
+        page = await engine.page(where, limit=limit, cursor=cursor)
+        return page, await (await engine.store()).now()
+
+    page, now = session.run(look)
+    if session.out.as_json:
+        session.out.data({"tasks": [record.record(task) for task in page.tasks], "next_cursor": page.next_cursor})
+    elif page.tasks:
+        session.out.table(record.COLUMNS, [record.row(task, now) for task in page.tasks])
+        if page.next_cursor is not None:
+            session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
+    else:
+        session.out.note("No tasks match." if where != Filter() or cursor else "There are no tasks.")
+
+
+def show(session: Session, task_id: TaskId) -> None:
+    """Show everything about one task: payload, result, each failed attempt, the traceback."""
+
+    async def look(engine: Engine) -> tuple[Task, datetime]:
+        task = await engine.need(task_id)
+        return task, await (await engine.store()).now()
+
+    task, now = session.run(look)
+    if session.out.as_json:
+        session.out.data(record.record(task))
+    else:
+        session.out.show(detail(task, now))
+
+
+def _payload(text: str | None, words: list[str] | None) -> Any:
+    if text is None:
+        return pairs(words or [], "argument")
+    if words:
+        raise typer.BadParameter("give --payload or key=value arguments, not both")
+    if text == _STDIN:
+        text = typer.get_text_stream("stdin").read()
+    return json_value(text, "payload")
+
+
+def _whole_seconds(timeout: float) -> int:
+    if timeout != int(timeout):
+        raise typer.BadParameter(f"--timeout must be whole seconds, got {timeout:g}")
+    return int(timeout)
+
+
+def _unchecked(name: str, value: Any, options: SubmitOptions, config: Config) -> NewTask:
+    """For a name that this process knows nothing of."""
+    return new_task(
+        check_name(name),
+        codec.encode(value, field="payload", limit=config.max_payload_bytes),
+        options,
+        max_retries=config.max_retries,
+        timeout=config.default_task_timeout_seconds,
+        retry=None,
+    )
+
+
+def _checked(name: str, value: Any, options: SubmitOptions, config: Config) -> NewTask:
+    """For a task type that is defined here: under its own defaults, its arguments checked by its model."""
+    task_type: TaskType | None = default_registry.get(name)
+    if task_type is None:
+        known = ", ".join(sorted(default_registry.names())) or "none"
+        raise typer.BadParameter(f"no task is called {name!r:.60} there; known are: {known}")
+    if not isinstance(value, dict):
+        raise TaskValidationError(f"{name}: its arguments must be a JSON object, got {json.dumps(value):.60}", errors=[])
+    return prepare_call(task_type, (), task_type.decode_call(json.dumps(value)), options, config)

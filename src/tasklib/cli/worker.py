@@ -1,0 +1,167 @@
+"""The command `worker`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from tasklib.cli import logs
+from tasklib.cli.command import command
+from tasklib.cli.exits import Exit
+from tasklib.cli.loading import load
+from tasklib.cli.logs import LogFormat, LogLevel
+from tasklib.cli.session import Session
+from tasklib.cli.supervisor import Supervisor
+from tasklib.cli.times import duration
+from tasklib.cli.workerprocess import hold_lifeline, say_ready
+from tasklib.core.errors import InvalidInput
+from tasklib.core.registry import default_registry
+from tasklib.doors.default import default_engine
+from tasklib.worker.worker import TaskWorker
+
+log = logging.getLogger("tasklib.worker")
+
+
+def register(app: typer.Typer) -> None:
+    command(app, "worker", panel="Run", example="tasklib worker app.tasks --concurrency 8 --processes 2")(worker)
+
+
+def worker(
+    session: Session,
+    modules: Annotated[
+        list[str],
+        typer.Argument(metavar="MODULE...", help="Where the tasks are: app.tasks or app/tasks.py.", show_default=False),
+    ],
+    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once, in each process.")] = 1,
+    processes: Annotated[
+        int, typer.Option(min=1, max=1000, help="Worker processes; with more than one, a dead one is started again.")
+    ] = 1,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Serve only these of the tasks: a,b or given several times.", show_default=False),
+    ] = None,
+    burst: Annotated[bool, typer.Option("--burst", help="Stop once nothing is due.")] = False,
+    grace: Annotated[
+        float | None,
+        typer.Option(
+            parser=duration,
+            metavar="DURATION",
+            help="How long running tasks may go on after a signal to stop; 30s unless configured.",
+            show_default=False,
+        ),
+    ] = None,
+    poll_interval: Annotated[
+        float, typer.Option(parser=duration, metavar="DURATION", help="How often to look for tasks when no wake-up comes.")
+    ] = 1.0,
+    log_level: Annotated[LogLevel, typer.Option(help="What to log, on stderr.")] = LogLevel.INFO,
+    log_format: Annotated[LogFormat, typer.Option(help="How to log it.")] = LogFormat.TEXT,
+    lifeline: Annotated[int | None, typer.Option(hidden=True)] = None,
+    ready: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Run tasks until told to stop.
+
+    The first SIGTERM or Ctrl-C stops taking tasks and lets the running ones finish; a second one leaves at once.
+    """
+    logs.configure(log_level, log_format)
+    if lifeline is not None:
+        hold_lifeline(lifeline)
+    if processes > 1:
+        _check_options(session, concurrency, poll_interval, grace)
+        arguments = _child_arguments(
+            session, modules, names, burst, concurrency, poll_interval, grace, log_level, log_format
+        )
+        code = asyncio.run(_supervise(arguments, processes, burst))
+    else:
+        code = _serve(session, modules, names, burst, concurrency, poll_interval, grace, ready)
+    if session.out.as_json:
+        session.out.data({"processes": processes, "burst": burst, "ended": "at once" if code else "in order"})
+    if code:
+        raise typer.Exit(code)
+
+
+def _serve(
+    session: Session,
+    modules: Sequence[str],
+    names: Sequence[str] | None,
+    burst: bool,
+    concurrency: int,
+    poll_interval: float,
+    grace: float | None,
+    ready: int | None,
+) -> Exit:
+    if session.database_url is not None:
+        os.environ["TASKLIB_DATABASE_URL"] = session.database_url  # child processes of tasks find the same queue
+    load(modules)
+    if not len(default_registry):
+        raise InvalidInput(f"no tasks are defined in {', '.join(modules)}: decorate functions with @task", field="modules")
+    settings = {} if grace is None else {"shutdown_grace_seconds": grace}
+    session.config = session.adopt_app_config(**settings)
+    chosen = None if names is None else [name.strip() for text in names for name in text.split(",") if name.strip()]
+    task_worker = TaskWorker(
+        concurrency=concurrency,
+        poll_interval_seconds=poll_interval,
+        names=chosen,
+        burst=burst,
+        handle_signals=False,
+        engine=default_engine(),
+    )
+    if ready is not None:
+        say_ready(ready)
+    return asyncio.run(_run(task_worker))
+
+
+async def _run(task_worker: TaskWorker) -> Exit:
+    """Runs it with the signals in our hands, so that we know how it ended."""
+    loop = asyncio.get_running_loop()
+    signals: list[signal.Signals] = []
+
+    def told(number: signal.Signals) -> None:
+        signals.append(number)
+        log.info("%s: %s", number.name, "stopping" if len(signals) == 1 else "leaving at once")
+        task_worker.stop()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told, number)
+    try:
+        await task_worker.run()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+    return Exit.INTERRUPTED if len(signals) > 1 else Exit.OK
+
+
+async def _supervise(arguments: Sequence[str], processes: int, burst: bool) -> Exit:
+    return await Supervisor(arguments, processes, burst=burst).run()
+
+
+def _check_options(session: Session, concurrency: int, poll_interval: float, grace: float | None) -> None:
+    """What is wrong is said here, once, and not by every process."""
+    settings = {} if grace is None else {"shutdown_grace_seconds": grace}
+    TaskWorker(session.configure(**settings), concurrency, poll_interval)
+
+
+def _child_arguments(
+    session: Session,
+    modules: Sequence[str],
+    names: Sequence[str] | None,
+    burst: bool,
+    concurrency: int,
+    poll_interval: float,
+    grace: float | None,
+    log_level: LogLevel,
+    log_format: LogFormat,
+) -> list[str]:
+    arguments = [*modules, "--concurrency", str(concurrency), "--poll-interval", str(poll_interval)]
+    arguments += ["--log-level", log_level.value, "--log-format", log_format.value]
+    arguments += [word for name in names or [] for word in ("--names", name)]
+    arguments += ["--burst"] if burst else []
+    arguments += ["--grace", str(grace)] if grace is not None else []
+    arguments += ["--database-url", session.database_url] if session.database_url is not None else []
+    arguments += ["--debug"] if session.debug else []
+    return arguments

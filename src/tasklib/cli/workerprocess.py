@@ -1,0 +1,122 @@
+"""A worker in a process of its own: started, told when it is ready, and never left behind.
+
+Its lifeline is the reading end of a pipe whose other end only the parent holds: when the parent is gone, even by
+kill -9, the pipe ends, and the worker stops as if told to. It starts a session of its own, because a Ctrl-C reaches all
+processes of a terminal, and a worker that gets two signals leaves at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+
+class Lifeline:
+    """The parent's end. Close it, or die, and the workers stop."""
+
+    def __init__(self) -> None:
+        self.reading, self._writing = os.pipe()
+
+    def close(self) -> None:
+        os.close(self.reading)
+        os.close(self._writing)
+
+
+class WorkerProcess:
+    def __init__(self, process: asyncio.subprocess.Process, ready: asyncio.Task[bool]) -> None:
+        self._process = process
+        self._ready = ready
+
+    @classmethod
+    async def start(
+        cls,
+        arguments: Sequence[str],
+        lifeline: Lifeline,
+        *,
+        env: Mapping[str, str] | None = None,
+        stderr: IO[bytes] | None = None,
+    ) -> WorkerProcess:
+        """Runs `tasklib worker` with these arguments."""
+        reading, writing = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "tasklib.cli", "worker", *arguments),
+                *("--lifeline", str(lifeline.reading), "--ready", str(writing)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stderr=stderr,
+                env=None if env is None else {**os.environ, **env},
+                pass_fds=(lifeline.reading, writing),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(reading)
+            raise
+        finally:
+            os.close(writing)
+        return cls(process, asyncio.create_task(_read_byte(reading)))
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def ready(self) -> bool:
+        """True once its tasks are loaded; False if it ended before."""
+        return await asyncio.shield(self._ready)
+
+    async def ended(self) -> int:
+        """Its exit code; negative for the signal that ended it."""
+        return await self._process.wait()
+
+    def tell(self, number: signal.Signals) -> None:
+        if self._process.returncode is None:
+            self._process.send_signal(number)
+
+    async def stop(self, patience: float) -> None:
+        """Politely, then by force."""
+        self.tell(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(patience):
+                await self.ended()
+        except TimeoutError:
+            self.tell(signal.SIGKILL)
+            await self.ended()
+
+
+async def _read_byte(fd: int) -> bool:
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(fd, readable.set)
+    try:
+        await readable.wait()
+        return os.read(fd, 1) != b""
+    finally:
+        loop.remove_reader(fd)
+        os.close(fd)
+
+
+# -- the worker's side ------------------------------------------------------------------------------------------------
+
+
+def hold_lifeline(fd: int) -> None:
+    """Stops this process, as a signal would, when its parent is gone."""
+
+    def wait() -> None:
+        while os.read(fd, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    os.set_inheritable(fd, False)
+    threading.Thread(target=wait, name="tasklib-lifeline", daemon=True).start()
+
+
+def say_ready(fd: int) -> None:
+    try:
+        os.write(fd, b"1")
+    except OSError:
+        pass  # nobody waits for it
+    os.close(fd)

@@ -1,0 +1,184 @@
+"""Insert on the caller's own connection, inside the caller's transaction.
+
+The kind of connection is told from the modules its type comes from, so that no driver is imported for it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
+
+from tasklib.core.errors import Unsupported
+from tasklib.stores.base import Inserted
+from tasklib.stores.postgres.submits import Query, Steps
+
+ACCEPTED = (
+    "an asyncpg connection, a psycopg connection or cursor (sync or async), a psycopg2 connection or cursor, "
+    "a SQLAlchemy Session, Connection, AsyncSession or AsyncConnection, or a Django connection"
+)
+
+Rows: TypeAlias = Sequence[Sequence[Any]]
+SyncExecute: TypeAlias = Callable[[str, dict[str, Any]], Rows]
+AsyncExecute: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Rows]]
+
+_PARAMETER = re.compile(r"\$(\d+)")
+
+
+def insert_on(connection: object, steps: Steps, sql: dict[str, str]) -> list[Inserted] | Awaitable[list[Inserted]]:
+    """Sync connections are used at once, in this thread; for async ones the answer is to be awaited."""
+    kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(connection).__mro__}
+    if kinds & {"asyncpg.Connection", "asyncpg.PoolConnectionProxy"}:
+        return _drive_async(_asyncpg(connection), steps, sql, r"$\1")
+    if kinds & {"psycopg.AsyncConnection", "psycopg.AsyncCursor", "psycopg.AsyncServerCursor"}:
+        return _drive_async(_psycopg_async(connection), steps, sql, r"%(p\1)s")
+    if kinds & {"psycopg.Connection", "psycopg.Cursor", "psycopg.ServerCursor"}:
+        return _drive(_psycopg(connection), steps, sql, r"%(p\1)s")
+    if kinds & {"psycopg2.connection", "psycopg2.cursor"}:
+        return _drive(_psycopg2(connection), steps, sql, r"%(p\1)s")
+    if kinds & {"sqlalchemy.AsyncSession", "sqlalchemy.AsyncConnection", "sqlalchemy.async_scoped_session"}:
+        return _drive_async(_sqlalchemy_async(connection), steps, sql, r":p\1")
+    if kinds & {"sqlalchemy.Session", "sqlalchemy.Connection", "sqlalchemy.scoped_session"}:
+        return _drive(_sqlalchemy(connection), steps, sql, r":p\1")
+    if kinds & {"django.BaseDatabaseWrapper", "django.ConnectionProxy"}:
+        return _drive(_django(connection), steps, sql, r"%(p\1)s")
+    raise _refusal(connection)
+
+
+def _refusal(connection: object, what: str = "") -> Unsupported:
+    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    return Unsupported(f"cannot submit on {what or kind}: the PostgreSQL store takes {ACCEPTED}")
+
+
+def _drive(execute: SyncExecute, steps: Steps, sql: dict[str, str], style: str) -> list[Inserted]:
+    query = next(steps)
+    while True:
+        try:
+            rows = execute(*_rendered(query, sql, style))
+        except Exception as error:
+            _explain(error)
+            raise
+        try:
+            query = steps.send(rows)
+        except StopIteration as end:
+            result: list[Inserted] = end.value
+            return result
+
+
+async def _drive_async(execute: AsyncExecute, steps: Steps, sql: dict[str, str], style: str) -> list[Inserted]:
+    query = next(steps)
+    while True:
+        try:
+            rows = await execute(*_rendered(query, sql, style))
+        except Exception as error:
+            _explain(error)
+            raise
+        try:
+            query = steps.send(rows)
+        except StopIteration as end:
+            result: list[Inserted] = end.value
+            return result
+
+
+def _rendered(query: Query, sql: dict[str, str], style: str) -> tuple[str, dict[str, Any]]:
+    text = sql[query.name].rstrip(";")
+    return _PARAMETER.sub(style, text), {f"p{n}": value for n, value in enumerate(query.parameters, 1)}
+
+
+def _explain(error: Exception) -> None:
+    """A snapshot that was taken before the other transaction's commit cannot see its row."""
+    causes = (error, getattr(error, "orig", None), error.__cause__)
+    codes = {getattr(cause, name, None) for cause in causes for name in ("sqlstate", "pgcode")}
+    if "40001" in codes:
+        error.add_note(
+            "tasklib: another transaction took one of these idempotency keys after this one's snapshot was taken; "
+            "run this transaction again"
+        )
+
+
+def _asyncpg(connection: Any) -> AsyncExecute:
+    async def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        rows: Rows = await connection.fetch(text, *parameters.values())
+        return rows
+
+    return execute
+
+
+def _psycopg(given: Any) -> SyncExecute:
+    connection = getattr(given, "connection", given)  # a cursor leads to its connection
+    tuples = sys.modules["psycopg"].rows.tuple_row  # whatever shape the caller's own rows have
+
+    def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        with connection.cursor(row_factory=tuples) as cursor:
+            rows: Rows = cursor.execute(text, parameters).fetchall()
+            return rows
+
+    return execute
+
+
+def _psycopg_async(given: Any) -> AsyncExecute:
+    connection = getattr(given, "connection", given)
+    tuples = sys.modules["psycopg"].rows.tuple_row
+
+    async def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        async with connection.cursor(row_factory=tuples) as cursor:
+            await cursor.execute(text, parameters)
+            rows: Rows = await cursor.fetchall()
+            return rows
+
+    return execute
+
+
+def _psycopg2(given: Any) -> SyncExecute:
+    connection = getattr(given, "connection", given)
+    plain = sys.modules["psycopg2"].extensions.cursor
+
+    def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        with connection.cursor(cursor_factory=plain) as cursor:
+            cursor.execute(text, parameters)
+            rows: Rows = cursor.fetchall()
+            return rows
+
+    return execute
+
+
+def _sqlalchemy(connection: Any) -> SyncExecute:
+    _check_dialect(connection)
+    text_of = sys.modules["sqlalchemy"].text
+
+    def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        rows: Rows = connection.execute(text_of(text), parameters).fetchall()
+        return rows
+
+    return execute
+
+
+def _sqlalchemy_async(connection: Any) -> AsyncExecute:
+    _check_dialect(connection)
+    text_of = sys.modules["sqlalchemy"].text
+
+    async def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        rows: Rows = (await connection.execute(text_of(text), parameters)).fetchall()
+        return rows
+
+    return execute
+
+
+def _check_dialect(connection: Any) -> None:
+    bind = connection.get_bind() if hasattr(connection, "get_bind") else connection
+    if bind.dialect.name != "postgresql":
+        raise _refusal(connection, f"a SQLAlchemy connection to {bind.dialect.name}")
+
+
+def _django(connection: Any) -> SyncExecute:
+    if connection.vendor != "postgresql":
+        raise _refusal(connection, f"a Django connection to {connection.vendor}")
+
+    def execute(text: str, parameters: dict[str, Any]) -> Rows:
+        with connection.cursor() as cursor:
+            cursor.execute(text, parameters)
+            rows: Rows = cursor.fetchall()
+            return rows
+
+    return execute

@@ -1,0 +1,185 @@
+"""One call to the database: a connection, a deadline, and what to do when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeVar
+
+import asyncpg
+
+from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreUnavailable
+from tasklib.stores.postgres.connect import Connection, Target, connect
+from tasklib.stores.postgres.failures import Remedy, remedy, translate
+from tasklib.stores.postgres.pool import Pool
+from tasklib.stores.queries import load
+
+T = TypeVar("T")
+
+_QUERIES = load("tasklib.stores.postgres")
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 1.0
+
+
+class Calls:
+    """What every verb stands on. Belongs to the event loop that started it."""
+
+    def __init__(self, target: Target, pool_size: int, call_timeout: float, clock_offset: float) -> None:
+        self.target = target
+        self.call_timeout = call_timeout
+        self.clock_offset = clock_offset
+        self.sql = render(target)
+        self._pool_size = pool_size
+        self._pool: Pool | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def offset(self) -> timedelta:
+        return timedelta(seconds=self.clock_offset)
+
+    @property
+    def pool(self) -> Pool:
+        if self._pool is None:
+            raise StoreClosed("the store is not open, or was closed")
+        return self._pool
+
+    def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pool = Pool(self.connect, self._pool_size)
+
+    async def stop(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
+
+    async def run(self, work: Callable[[Connection, float], Awaitable[T]], *, repeat: bool = True) -> T:
+        """Calls `work` with a connection and the seconds it may take; again, on another connection, when that one was
+        lost, and when the database asks for it. `repeat=False`: a statement whose reply was lost is not sent again."""
+        pool = self.pool
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            raise StoreError("the store was opened in another event loop")
+        deadline = loop.time() + self.call_timeout
+        pause = _FIRST_PAUSE
+        while True:
+            connection = None
+            try:
+                connection = await pool.acquire(deadline)
+                result = await work(connection, deadline - loop.time())
+            except BaseException as error:
+                if connection is not None:
+                    _return(pool, connection, error)
+                if not isinstance(error, Exception):
+                    raise
+                cure = remedy(error)
+                in_doubt = connection is not None and cure is Remedy.RECONNECT
+                if cure is Remedy.NONE or (in_doubt and not repeat):
+                    raise translate(error) from error
+                if self._pool is None:
+                    raise StoreClosed("the store was closed during the call") from error
+                wait = pause * random.uniform(0.5, 1.0)
+                if loop.time() + wait >= deadline:
+                    raise _given_up(error, self.call_timeout) from error
+                await asyncio.sleep(wait)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            else:
+                pool.release(connection)
+                return result
+
+    async def connect(self, timeout: float) -> Connection:
+        """A new connection with our settings; finds out whether a pooler that cannot keep them stands in between."""
+        if self.target.pgbouncer is None:
+            try:
+                connection = await connect(self.target, self._settings(), timeout)
+            except asyncpg.ProtocolViolationError:  # unsupported startup parameter
+                self.target = replace(self.target, pgbouncer=True)
+            else:
+                try:
+                    direct = await _is_direct(connection, timeout)
+                except BaseException:
+                    connection.terminate()
+                    raise
+                self.target = replace(self.target, pgbouncer=not direct)
+                if direct:
+                    return connection
+                connection.terminate()
+        return await connect(self.target, self._settings(), timeout)
+
+    def _settings(self) -> dict[str, str]:
+        if self.target.pgbouncer:
+            return {}  # a session of ours is nobody's in particular
+        milliseconds = str(max(1, round(self.call_timeout * 1000)))
+        return {
+            # The statistics of a queue are always wrong. Every statement of ours has an index to go by, and these are
+            # what the planner would fall for.
+            "enable_seqscan": "off",
+            "enable_hashjoin": "off",
+            "enable_mergejoin": "off",
+            "jit": "off",
+            # A statement whose caller gave up ends too, and a stopped process does not keep its locks.
+            "statement_timeout": milliseconds,
+            "idle_in_transaction_session_timeout": milliseconds,
+        }
+
+
+@asynccontextmanager
+async def transaction(connection: Connection, timeout: float) -> AsyncIterator[None]:
+    """READ COMMITTED, whatever the server's default is: each statement is to see what was committed before it."""
+    await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED", timeout=timeout)
+    try:
+        yield
+    except Exception:
+        if not connection.is_closed():
+            await connection.execute("ROLLBACK", timeout=timeout)
+        raise
+    await connection.execute("COMMIT", timeout=timeout)
+
+
+def render(target: Target) -> dict[str, str]:
+    """The queries with names of this schema filled in: once, when the store is made. All are checked identifiers."""
+    names = {
+        "{columns}": _QUERIES["columns"],
+        "{schema}": target.quoted_schema,
+        "{schema_name}": f"'{target.schema}'",
+        "{work_channel}": f"'{target.work_channel}'",
+        "{done_channel}": f"'{target.done_channel}'",
+    }
+    return {name: _filled(text, names) for name, text in _QUERIES.items()}
+
+
+def _filled(text: str, names: dict[str, str]) -> str:
+    for placeholder, value in names.items():
+        text = text.replace(placeholder, value)
+    return text
+
+
+def _return(pool: Pool, connection: Connection, error: BaseException) -> None:
+    """After an error: whole only if the server itself said no, and nothing is left open."""
+    whole = (
+        isinstance(error, (asyncpg.PostgresError, asyncpg.InterfaceError, StoreError))
+        and remedy(error) is not Remedy.RECONNECT
+        and not connection.is_closed()
+        and not connection.is_in_transaction()
+    )
+    if whole:
+        pool.release(connection)
+    else:
+        pool.drop(connection)
+
+
+def _given_up(error: Exception, seconds: float) -> Exception:
+    told = translate(error)
+    if isinstance(told, (StoreBusy, StoreUnavailable)):
+        return type(told)(f"{told} (tried for {seconds:g} s)")
+    return told
+
+
+async def _is_direct(connection: Connection, timeout: float) -> bool:
+    """A pooler makes up the process number it gives at the start. The simple protocol passes through all of them."""
+    pid = int(connection.get_server_pid())
+    status = await connection.execute(f"SELECT WHERE pg_backend_pid() = {pid}", timeout=timeout)
+    return bool(status == "SELECT 1")

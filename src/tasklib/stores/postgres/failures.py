@@ -1,0 +1,89 @@
+"""What a failed statement means: repeat it, give the connection up, or tell the caller, in our words."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import asyncpg
+
+from tasklib.core.errors import (
+    InvalidValue,
+    SchemaMismatch,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreRefused,
+    StoreUnavailable,
+    TaskLibError,
+)
+
+
+class Remedy(Enum):
+    RECONNECT = "the connection is gone, or led to a server that cannot serve us now"
+    REPEAT = "the database undid the statement and asks for another try"
+    NONE = "trying again would not help"
+
+
+_GONE = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.TargetServerAttributeNotMatched,
+    asyncpg.ReadOnlySQLTransactionError,  # a primary that became a standby under us
+    asyncpg.IdleInTransactionSessionTimeoutError,
+)
+_UNDONE = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.InvalidCachedStatementError,  # the schema changed under a prepared statement, inside a transaction
+)
+_REFUSED = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.DatabaseDroppedError,
+    asyncpg.ClientConfigurationError,
+)
+_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError, asyncpg.InvalidSchemaNameError)
+_TOO_LATE = (TimeoutError, asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError)
+_NO_STATEMENT = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+
+
+def remedy(error: Exception) -> Remedy:
+    if isinstance(error, (*_REFUSED, TaskLibError)) or (isinstance(error, TimeoutError) and error.errno is None):
+        return Remedy.NONE
+    if isinstance(error, (*_GONE, OSError)):
+        return Remedy.RECONNECT
+    return Remedy.REPEAT if isinstance(error, _UNDONE) else Remedy.NONE
+
+
+def translate(error: Exception) -> Exception:
+    """The error for the caller. What is not the database's fault comes back as it is."""
+    if isinstance(error, TaskLibError):
+        return error
+    text = _text(error)
+    if isinstance(error, _REFUSED):
+        return StoreRefused(f"PostgreSQL refused: {text}")
+    if isinstance(error, _SCHEMA):
+        return SchemaMismatch(f"the tables are not what this version of tasklib expects: {text}; run: tasklib migrate")
+    if isinstance(error, asyncpg.DiskFullError):
+        return StoreFull(f"PostgreSQL is out of disk space: {text}")
+    if isinstance(error, (*_TOO_LATE, *_UNDONE, asyncpg.InsufficientResourcesError)):
+        return StoreBusy(f"PostgreSQL did not answer within the deadline: {text}")
+    if isinstance(error, _NO_STATEMENT):
+        return StoreRefused(f"{text}; behind PgBouncer in transaction mode add pgbouncer=true to the database URL")
+    if isinstance(error, (asyncpg.DataError, asyncpg.ProgramLimitExceededError)):
+        return InvalidValue(f"PostgreSQL cannot store this: {text}")
+    if isinstance(error, (*_GONE, OSError)):
+        return StoreUnavailable(f"PostgreSQL cannot be reached: {text}")
+    if isinstance(error, asyncpg.PostgresError):
+        return StoreError(f"PostgreSQL: {text}")
+    return error
+
+
+def _text(error: Exception) -> str:
+    return str(error).partition("\n")[0].strip() or type(error).__name__

@@ -1,0 +1,134 @@
+-- Reads for people, and the pieces that a filter is put together from.
+
+-- name: columns
+id, name, state, scheduled_at, created_at, updated_at, started_at, completed_at, next_retry_at, args, kwargs, result,
+error, retry_count, max_retries, worker_id, locked_until, timeout_seconds, priority, tags, cancel_requested_at, version,
+idempotency_key, retry_policy, history, trace
+
+-- name: get
+SELECT {columns} FROM {schema}.tasks WHERE id = ANY ($1::uuid[]);
+
+-- name: get_by_key
+SELECT {columns} FROM {schema}.tasks WHERE idempotency_key = $1;
+
+-- name: watch
+-- Whoever settles this task from now on tells the waiters. Finished tasks are read with `get`.
+UPDATE {schema}.tasks SET awaited = true WHERE id = $1 AND completed_at IS NULL RETURNING {columns};
+
+-- name: page_newest_first
+SELECT {columns} FROM {source} AS tasks WHERE {conditions} ORDER BY id DESC LIMIT $1 OFFSET $2;
+
+-- name: page_oldest_first
+SELECT {columns} FROM {source} AS tasks WHERE {conditions} ORDER BY id LIMIT $1 OFFSET $2;
+
+-- name: count
+SELECT count(*) FROM (SELECT FROM {source} AS tasks WHERE {conditions} LIMIT $1) AS found;
+
+-- name: source_all
+{schema}.tasks
+
+-- name: source_newest
+-- Text and tags have no index: a search covers the newest 50,000 rows.
+(SELECT * FROM {schema}.tasks ORDER BY id DESC LIMIT 50000)
+
+-- name: where_all
+true
+
+-- name: where_behind
+id < {value}::uuid
+
+-- name: where_after
+id > {value}::uuid
+
+-- name: where_names
+name = ANY ({value}::text[])
+
+-- name: where_name_prefix
+starts_with(name, {value}::text)
+
+-- name: where_pending
+-- In two arms, each of which one of the partial indexes can serve.
+((ready AND state = 'pending') OR (NOT ready AND state = 'pending' AND completed_at IS NULL)
+    OR (state = 'pending' AND completed_at IS NOT NULL))
+
+-- name: where_running
+state = 'running'
+
+-- name: where_completed
+state = 'completed'
+
+-- name: where_failed
+state = 'failed'
+
+-- name: where_failed_final
+(state = 'failed' AND completed_at IS NOT NULL)
+
+-- name: where_failed_waiting
+((ready AND state = 'failed' AND completed_at IS NULL) OR (NOT ready AND state = 'failed' AND completed_at IS NULL))
+
+-- name: where_cancelled
+state = 'cancelled'
+
+-- name: where_states
+state = ANY ({value}::text[])
+
+-- name: where_terminal
+completed_at IS NOT NULL
+
+-- name: where_not_terminal
+completed_at IS NULL
+
+-- name: where_tags
+tags @> {value}::jsonb
+
+-- name: where_worker
+worker_id = {value}::text
+
+-- name: where_error_text
+strpos(lower(error), lower({value}::text)) > 0
+
+-- name: where_created_after
+created_at > {value}::timestamptz
+
+-- name: where_created_before
+created_at < {value}::timestamptz
+
+-- name: where_ids
+id = ANY ({value}::uuid[])
+
+-- name: stats_active
+-- Exact, and each part by its own partial index. Seconds are how long the oldest due task has been due.
+SELECT name, state, count(*),
+    extract(epoch FROM statement_timestamp() + $1::interval - min(coalesce(next_retry_at, scheduled_at)))::double precision
+FROM {schema}.tasks
+WHERE ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+GROUP BY name, state
+UNION ALL
+SELECT name, state, count(*),
+    extract(epoch FROM statement_timestamp() + $1::interval - min(coalesce(next_retry_at, scheduled_at)))::double precision
+FROM {schema}.tasks
+WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+GROUP BY name, state
+UNION ALL
+SELECT name, state, count(*), NULL
+FROM {schema}.tasks
+WHERE state = 'running'
+GROUP BY name, state;
+
+-- name: stats_finished
+SELECT name, state, sum(count)::bigint FROM {schema}.task_counts
+WHERE state IN ('completed', 'failed', 'cancelled')
+GROUP BY name, state;
+
+-- name: series
+SELECT minute, name, state, bucket, sum(count)::bigint, sum(run_ms)::bigint
+FROM {schema}.task_counts
+WHERE minute > 'epoch' AND minute >= statement_timestamp() + $1::interval - $2::interval
+GROUP BY minute, name, state, bucket
+ORDER BY minute, name, state, bucket;
+
+-- name: workers
+SELECT id, hostname, pid, names, concurrency, running, started_at, seen_at, stopped_at,
+    extract(epoch FROM statement_timestamp() + $1::interval - seen_at)::double precision
+FROM {schema}.task_workers
+ORDER BY started_at, id;

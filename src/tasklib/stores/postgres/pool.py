@@ -1,0 +1,180 @@
+"""Connections of one event loop: few, handed out newest first, closed when idle.
+
+asyncpg's own pool wraps each connection and resets it with a round trip on each release. Nothing here needs that: no
+statement of ours leaves session state behind, and a connection whose call did not end well is not used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from tasklib.core.errors import StoreBusy, StoreClosed
+from tasklib.stores.postgres.connect import Connection
+
+IDLE_SECONDS = 10.0
+
+
+class Pool:
+    """At most `size` connections, and beside them the home connection, once there is one: it listens, it is never
+    closed for idleness, and it is preferred, so that an idle process holds that one alone."""
+
+    def __init__(self, connect: Callable[[float], Awaitable[Connection]], size: int) -> None:
+        self._connect = connect
+        self._size = size
+        self._loop = asyncio.get_running_loop()
+        self._count = 0
+        self._idle: list[tuple[Connection, float]] = []
+        self._waiters: deque[asyncio.Future[Connection | None]] = deque()
+        self._home: Connection | None = None
+        self._home_is_free = False
+        self._closing: set[asyncio.Task[None]] = set()
+        self._reaper: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def acquire(self, deadline: float) -> Connection:
+        """A connection for one call. Raises StoreBusy when none comes free in time, and what connecting raises."""
+        while True:
+            if self._closed:
+                raise StoreClosed("the store is closed")
+            connection = self._take()
+            if connection is not None:
+                return connection
+            if self._count < self._size:
+                return await self._grow(deadline)
+            connection = await self._wait(deadline)
+            if connection is not None:
+                return connection
+
+    def release(self, connection: Connection) -> None:
+        if connection.is_closed():
+            self.drop(connection)
+        elif self._closed:
+            self._close_softly(connection)
+        elif self._hand_over(connection):
+            pass
+        elif connection is self._home:
+            self._home_is_free = True
+        else:
+            self._idle.append((connection, self._loop.time()))
+            if self._reaper is None:
+                self._reaper = self._loop.call_later(IDLE_SECONDS, self._reap)
+
+    def drop(self, connection: Connection) -> None:
+        """Never to be used again: its state is in doubt."""
+        connection.terminate()
+        if connection is self._home:
+            self._home, self._home_is_free = None, False
+        else:
+            self._count -= 1
+        self._hand_over(None)
+
+    def settle_down(self, connection: Connection) -> None:
+        """Makes a connection, which was not taken from here, the home connection."""
+        self._home = connection
+        self.release(connection)
+
+    def home_if_free(self) -> Connection | None:
+        """Takes the home connection, if nobody uses it just now."""
+        if self._home_is_free:
+            self._home_is_free = False
+            return self._home
+        return None
+
+    def leave_home(self, connection: Connection) -> None:
+        """The end of the home connection, which the caller has taken."""
+        self._home, self._home_is_free = None, False
+        self._close_softly(connection)
+
+    @property
+    def connections(self) -> int:
+        return self._count + (self._home is not None)
+
+    async def close(self) -> None:
+        """Idle connections go now; those in use when their call ends."""
+        self._closed = True
+        if self._reaper is not None:
+            self._reaper.cancel()
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        home = self.home_if_free()
+        for connection in [entry for entry, _ in self._idle] + ([home] if home is not None else []):
+            self._close_softly(connection)
+        self._idle.clear()
+        while self._closing:
+            await asyncio.wait(self._closing)
+
+    def _take(self) -> Connection | None:
+        if self._home_is_free:
+            self._home_is_free = False
+            home = self._home
+            if home is not None and not home.is_closed():
+                return home
+            self._home = None
+        while self._idle:
+            connection, _ = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._count -= 1
+        return None
+
+    async def _grow(self, deadline: float) -> Connection:
+        self._count += 1
+        try:
+            return await self._connect(deadline - self._loop.time())
+        except BaseException:
+            self._count -= 1
+            self._hand_over(None)
+            raise
+
+    async def _wait(self, deadline: float) -> Connection | None:
+        """A connection, or None: there may be room for one more."""
+        waiter: asyncio.Future[Connection | None] = self._loop.create_future()
+        self._waiters.append(waiter)
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await waiter
+        except BaseException as error:
+            if waiter.done() and not waiter.cancelled():
+                connection = waiter.result()  # it came just as we gave up
+                if connection is not None:
+                    self.release(connection)
+                else:
+                    self._hand_over(None)
+            if isinstance(error, TimeoutError):
+                raise StoreBusy(f"all {self._size} connections stayed in use until the deadline") from None
+            raise
+
+    def _hand_over(self, connection: Connection | None) -> bool:
+        while self._waiters:
+            waiter = self._waiters.popleft()
+            if not waiter.done():
+                waiter.set_result(connection)
+                return True
+        return False
+
+    def _reap(self) -> None:
+        self._reaper = None
+        now = self._loop.time()
+        # Newest last: the front of the list has been idle for longest.
+        while self._idle and self._idle[0][1] + IDLE_SECONDS <= now + 0.01:
+            connection, _ = self._idle.pop(0)
+            self._count -= 1
+            self._close_softly(connection)
+        if self._idle:
+            self._reaper = self._loop.call_at(self._idle[0][1] + IDLE_SECONDS, self._reap)
+
+    def _close_softly(self, connection: Connection) -> None:
+        task = self._loop.create_task(_goodbye(connection))
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+async def _goodbye(connection: Connection) -> None:
+    """A proper end, so that the server does not log a lost client."""
+    try:
+        await connection.close(timeout=2.0)
+    except Exception:
+        connection.terminate()

@@ -1,0 +1,354 @@
+-- Submit, claim, settle, extend: the statements that workers live by. Each has one sensible plan only, because a queue's
+-- statistics are always wrong: index order asked for where the planner might sort, arrays and fences where it might turn
+-- a join round. Every statement takes the clock's offset; leases count from clock_timestamp().
+
+-- name: insert_one
+-- $8 offset, $9 delay, $10 run_at, $13 whom to wake (NULL: nobody)
+INSERT INTO {schema}.tasks (
+    id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
+    scheduled_at, created_at, updated_at, retry_policy, trace, ready
+) VALUES (
+    $1, $2, 'pending', $3, $4, $5, $6, $7,
+    coalesce($10::timestamptz, statement_timestamp() + $8::interval + $9::interval),
+    statement_timestamp() + $8::interval,
+    statement_timestamp() + $8::interval,
+    $11, $12,
+    coalesce($10::timestamptz <= statement_timestamp() + $8::interval, $9::interval <= interval '0')
+)
+RETURNING (
+    SELECT pg_notify({work_channel}, $13::text)::text
+    FROM {schema}.task_workers
+    WHERE $13::text IS NOT NULL AND listening AND stopped_at IS NULL
+      AND seen_at > statement_timestamp() + $8::interval - interval '1 minute'
+      AND coalesce($10 <= statement_timestamp() + $8::interval + interval '1 minute', $9 <= interval '1 minute')
+    LIMIT 1
+);
+
+-- name: insert_many
+-- $12 offset, $13 whom to wake (NULL: nobody)
+WITH made AS (
+    INSERT INTO {schema}.tasks (
+        id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
+        scheduled_at, created_at, updated_at, retry_policy, trace, ready
+    )
+    SELECT
+        id, name, 'pending', kwargs, max_retries, timeout_seconds, priority, tags,
+        coalesce(run_at, statement_timestamp() + $12::interval + delay),
+        statement_timestamp() + $12::interval,
+        statement_timestamp() + $12::interval,
+        retry_policy, trace,
+        coalesce(run_at <= statement_timestamp() + $12::interval, delay <= interval '0')
+    FROM unnest(
+        $1::uuid[], $2::text[], $3::jsonb[], $4::int[], $5::int[], $6::int[], $7::jsonb[],
+        $8::interval[], $9::timestamptz[], $10::jsonb[], $11::text[]
+    ) AS batch (
+        id, name, kwargs, max_retries, timeout_seconds, priority, tags, delay, run_at, retry_policy, trace
+    )
+)
+SELECT pg_notify({work_channel}, $13::text)::text
+WHERE $13::text IS NOT NULL AND EXISTS (
+    SELECT FROM {schema}.task_workers
+    WHERE listening AND stopped_at IS NULL
+      AND seen_at > statement_timestamp() + $12::interval - interval '1 minute'
+);
+
+-- name: insert_keyed
+-- The batch as a JSON document, for tasks with keys and for connections of other drivers: one text parameter, whatever
+-- the driver's types are. Rows whose key another transaction took meanwhile are in neither part of the answer.
+WITH batch AS MATERIALIZED (
+    SELECT * FROM jsonb_to_recordset(CAST($1 AS jsonb)) AS task (
+        id uuid, name text, kwargs jsonb, max_retries int, timeout_seconds int, priority int, tags jsonb,
+        delay double precision, run_at timestamptz, idempotency_key text, retry_policy jsonb, trace text
+    )
+), clock AS MATERIALIZED (
+    SELECT statement_timestamp() + CAST($2 AS double precision) * interval '1 second' AS now
+), made AS (
+    INSERT INTO {schema}.tasks (
+        id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
+        scheduled_at, created_at, updated_at, idempotency_key, retry_policy, trace, ready
+    )
+    SELECT
+        id, name, 'pending', coalesce(kwargs, 'null'), max_retries, timeout_seconds, priority, tags,
+        coalesce(run_at, now + coalesce(delay, 0) * interval '1 second'), now, now,
+        idempotency_key, retry_policy, trace,
+        coalesce(run_at <= now, coalesce(delay, 0) <= 0)
+    FROM batch CROSS JOIN clock
+    -- In one order for everybody, so that two batches with the same keys wait for each other and do not deadlock.
+    ORDER BY idempotency_key, id
+    ON CONFLICT DO NOTHING
+    RETURNING id, idempotency_key
+)
+SELECT CAST(id AS text), idempotency_key, true FROM made
+UNION ALL
+SELECT CAST(t.id AS text), t.idempotency_key, false
+FROM batch b JOIN {schema}.tasks t ON t.idempotency_key = b.idempotency_key
+UNION ALL
+SELECT CAST(pg_notify({work_channel}, CAST($3 AS text)) AS text), NULL, NULL
+WHERE CAST($3 AS text) IS NOT NULL AND EXISTS (SELECT FROM made) AND EXISTS (
+    SELECT FROM {schema}.task_workers CROSS JOIN clock
+    WHERE listening AND stopped_at IS NULL AND seen_at > now - interval '1 minute'
+);
+
+-- name: find_keys
+SELECT CAST(t.id AS text), t.idempotency_key
+FROM jsonb_array_elements_text(CAST($1 AS jsonb)) AS b (idempotency_key)
+JOIN {schema}.tasks t ON t.idempotency_key = b.idempotency_key;
+
+-- name: promote
+UPDATE {schema}.tasks SET ready = true
+WHERE id = ANY (ARRAY(
+    SELECT id FROM {schema}.tasks
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+      AND coalesce(next_retry_at, scheduled_at) <= statement_timestamp() + $1::interval
+    ORDER BY coalesce(next_retry_at, scheduled_at)
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+));
+
+-- name: demote
+-- Rows that were edited by hand while they were ready, and are not claimable (any more, or not yet).
+UPDATE {schema}.tasks SET ready = false
+WHERE id = ANY (ARRAY(
+    SELECT id FROM {schema}.tasks
+    WHERE ready AND name = ANY ($2::text[]) AND NOT (
+        state IN ('pending', 'failed') AND completed_at IS NULL
+        AND coalesce(next_retry_at, scheduled_at) <= clock_timestamp() + $1::interval
+    )
+    LIMIT 1000
+    FOR UPDATE SKIP LOCKED
+));
+
+-- name: claim
+-- $1 names, $2 their caps (NULL: none), $3 limited names this call holds permits of, $4 slots, $5 slots + prefetch,
+-- $6 worker, $7 lease, $8 offset, $9 claim although something due waits for its promotion.
+-- The last row is no claim: its kwargs hold what else was seen.
+WITH waiting AS MATERIALIZED (
+    SELECT coalesce(next_retry_at, scheduled_at) - (statement_timestamp() + $8::interval) AS due_in
+    FROM {schema}.tasks
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+    ORDER BY coalesce(next_retry_at, scheduled_at)
+    LIMIT 1
+), closed AS MATERIALIZED (
+    SELECT name, paused FROM {schema}.task_controls
+    WHERE paused OR (limited AND name <> ALL ($3::text[]))
+), asked AS MATERIALIZED (
+    SELECT a.name, a.cap
+    FROM unnest($1::text[], $2::int[]) AS a (name, cap)
+    WHERE ($9 OR NOT EXISTS (SELECT FROM waiting WHERE due_in <= interval '0'))
+      AND NOT EXISTS (SELECT FROM closed WHERE name = '')
+      AND a.name <> ALL (ARRAY(SELECT name FROM closed))
+      AND (
+          SELECT true FROM {schema}.tasks t
+          WHERE t.ready AND t.name = a.name
+          ORDER BY t.priority DESC, t.created_at, t.id
+          LIMIT 1
+      )
+), locked AS MATERIALIZED (
+    SELECT t.* FROM asked a CROSS JOIN LATERAL (
+        SELECT
+            id, name, priority, created_at,
+            state IN ('pending', 'failed') AND completed_at IS NULL
+                AND coalesce(next_retry_at, scheduled_at) <= clock_timestamp() + $8::interval AS due,
+            (max_retries >= 0 AND retry_count >= max_retries)
+                OR CASE WHEN retry_count > 0 THEN coalesce(history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone
+        FROM {schema}.tasks
+        WHERE ready AND name = a.name
+        ORDER BY priority DESC, created_at, id
+        LIMIT least($5, a.cap)
+        FOR UPDATE SKIP LOCKED
+    ) AS t
+), picked AS MATERIALIZED (
+    SELECT id, alone, rank
+    FROM (
+        SELECT id, name, alone, row_number() OVER (ORDER BY priority DESC, created_at, id) AS rank
+        FROM locked WHERE due
+    ) AS ranked
+    WHERE rank <= $4 OR (rank <= $5 AND NOT alone AND name <> ALL ($3::text[]))
+), claimed AS (
+    UPDATE {schema}.tasks t SET
+        state = 'running',
+        worker_id = $6,
+        locked_until = clock_timestamp() + $8::interval + $7::interval,
+        started_at = clock_timestamp() + $8::interval,
+        updated_at = clock_timestamp() + $8::interval,
+        next_retry_at = NULL,
+        cancel_requested_at = NULL,
+        ready = false,
+        version = t.version + 1
+    FROM picked p
+    WHERE t.id = p.id
+    RETURNING
+        t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds,
+        t.retry_policy, t.started_at, t.tags, t.trace, p.alone, p.rank
+)
+(
+    SELECT
+        id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
+        retry_policy, started_at, tags, trace, alone
+    FROM claimed
+    ORDER BY rank
+)
+UNION ALL
+SELECT
+    NULL, NULL, NULL, NULL,
+    jsonb_build_object(
+        'due_in', (SELECT extract(epoch FROM due_in) FROM waiting),
+        'limited', (SELECT jsonb_agg(name) FROM closed WHERE NOT paused AND (name = '' OR name = ANY ($1::text[]))),
+        'stale', EXISTS (SELECT FROM locked WHERE NOT due),
+        -- Ready when this statement began, yet not locked by it: in somebody else's hands for a moment.
+        'skipped', CASE WHEN (SELECT count(*) FROM picked) < $4 THEN EXISTS (
+            SELECT FROM asked a CROSS JOIN LATERAL (
+                SELECT t.id FROM {schema}.tasks t
+                WHERE t.ready AND t.name = a.name
+                ORDER BY t.priority DESC, t.created_at, t.id
+                LIMIT (SELECT count(*) + 1 FROM locked l WHERE l.name = a.name)
+            ) AS r
+            WHERE (SELECT count(*) FROM locked l WHERE l.name = a.name) < least($5, a.cap)
+              AND r.id <> ALL (ARRAY(SELECT id FROM locked))
+        ) ELSE false END
+    ),
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+
+-- name: held
+SELECT
+    id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds, retry_policy, started_at, tags, trace,
+    (max_retries >= 0 AND retry_count >= max_retries)
+        OR CASE WHEN retry_count > 0 THEN coalesce(history -> -1 -> 'lost' = 'true', false) ELSE false END
+FROM {schema}.tasks
+WHERE state = 'running' AND worker_id = $1
+ORDER BY priority DESC, created_at, id;
+
+-- name: lock_limits
+-- In name order, so that two claims never wait for each other in a ring.
+SELECT name, rate, concurrency, tokens, refilled_at, clock_timestamp() + $2::interval AS now
+FROM {schema}.task_controls
+WHERE limited AND (name = '' OR name = ANY ($1::text[]))
+ORDER BY name
+FOR UPDATE;
+
+-- name: count_running
+-- In a statement of its own: it must see what was claimed while this transaction waited for the lock.
+SELECT name, count(*) FROM {schema}.tasks WHERE state = 'running' AND name = ANY ($1::text[]) GROUP BY name;
+
+-- name: count_all_running
+SELECT count(*) FROM {schema}.tasks WHERE state = 'running';
+
+-- name: spend
+UPDATE {schema}.task_controls c SET tokens = s.tokens, refilled_at = s.refilled_at
+FROM unnest($1::text[], $2::double precision[], $3::timestamptz[]) AS s (name, tokens, refilled_at)
+WHERE c.name = s.name;
+
+-- name: complete
+-- The hot settle. The guard sits in the batch's own rows, behind a fence: the primary key is the only way left.
+WITH batch AS MATERIALIZED (
+    SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::jsonb[], $6::int[], $7::int[])
+        AS b (id, version, worker_id, retry_count, result, run_ms, bucket)
+), done AS (
+    UPDATE {schema}.tasks t SET
+        state = 'completed',
+        retry_count = b.retry_count,
+        version = t.version + 1,
+        updated_at = clock_timestamp() + $8::interval,
+        completed_at = clock_timestamp() + $8::interval,
+        worker_id = NULL,
+        locked_until = NULL,
+        next_retry_at = NULL,
+        result = b.result,
+        error = NULL,
+        ready = false
+    FROM batch b
+    WHERE t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+    RETURNING t.id, t.name, t.awaited, b.run_ms, b.bucket
+), counted AS (
+    INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+    SELECT date_trunc('minute', statement_timestamp() + $8::interval), name, 'completed', bucket, count(*), sum(run_ms)
+    FROM done
+    GROUP BY name, bucket
+)
+SELECT
+    CASE WHEN count(*) < cardinality($1::uuid[]) THEN coalesce(array_agg(id), '{}') END,
+    count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END)
+FROM done;
+
+-- name: settle
+WITH batch AS MATERIALIZED (
+    SELECT * FROM unnest(
+        $1::uuid[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::int[], $7::boolean[], $8::interval[],
+        $9::jsonb[], $10::text[], $11::jsonb[], $12::text[], $13::int[], $14::int[]
+    ) AS b (
+        id, version, worker_id, locked_until, state, retry_count, terminal, due_in,
+        result, error, entry, leaves, run_ms, bucket
+    )
+), done AS (
+    UPDATE {schema}.tasks t SET
+        state = b.state,
+        retry_count = b.retry_count,
+        version = t.version + 1,
+        updated_at = clock_timestamp() + $15::interval,
+        worker_id = NULL,
+        locked_until = NULL,
+        completed_at = CASE WHEN b.terminal THEN clock_timestamp() + $15::interval END,
+        next_retry_at = CASE
+            WHEN b.state = 'failed' AND NOT b.terminal
+            THEN clock_timestamp() + $15::interval + coalesce(b.due_in, interval '0')
+        END,
+        scheduled_at = CASE
+            WHEN b.state = 'pending' AND b.due_in IS NOT NULL THEN clock_timestamp() + $15::interval + b.due_in
+            ELSE t.scheduled_at
+        END,
+        result = b.result,
+        error = CASE WHEN b.state = 'completed' THEN NULL ELSE coalesce(b.error, t.error) END,
+        history = CASE
+            WHEN b.entry IS NULL THEN t.history
+            ELSE CASE
+                WHEN jsonb_typeof(t.history) <> 'array' THEN '[]'
+                WHEN jsonb_array_length(t.history) >= $16::int THEN t.history - 1
+                ELSE t.history
+            END || jsonb_build_array(b.entry || jsonb_build_object(
+                'ended',
+                to_char((clock_timestamp() + $15::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+            ))
+        END,
+        ready = NOT b.terminal AND b.state IN ('pending', 'failed') AND CASE
+            WHEN b.due_in IS NOT NULL THEN b.due_in <= interval '0'
+            ELSE b.state = 'failed' OR t.scheduled_at <= clock_timestamp() + $15::interval
+        END,
+        cancel_requested_at = CASE WHEN b.state = 'pending' THEN NULL ELSE t.cancel_requested_at END
+    FROM batch b
+    WHERE t.id = b.id
+      AND (b.version IS NULL OR t.version = b.version)
+      AND t.worker_id IS NOT DISTINCT FROM b.worker_id
+      AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
+    RETURNING t.id, t.name, t.awaited, t.ready, b.state, b.terminal, b.leaves, b.run_ms, b.bucket
+), counted AS (
+    INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+    SELECT
+        date_trunc('minute', statement_timestamp() + $15::interval), name,
+        CASE WHEN terminal THEN state ELSE 'retried' END, bucket, count(*), sum(run_ms)
+    FROM done
+    WHERE terminal OR state = 'failed'
+    GROUP BY 3, name, bucket
+    UNION ALL
+    SELECT 'epoch', name, leaves, -1, -count(*), 0
+    FROM done
+    WHERE leaves IS NOT NULL
+    GROUP BY name, leaves
+)
+SELECT
+    id,
+    CASE WHEN awaited AND terminal THEN pg_notify({done_channel}, id::text)::text END,
+    CASE WHEN ready AND EXISTS (
+        SELECT FROM {schema}.task_workers
+        WHERE listening AND stopped_at IS NULL
+          AND seen_at > statement_timestamp() + $15::interval - interval '1 minute'
+    ) THEN pg_notify({work_channel}, '=' || name)::text END
+FROM done;
+
+-- name: extend
+WITH batch AS MATERIALIZED (
+    SELECT b.id, b.version, $3::text AS worker_id FROM unnest($1::uuid[], $2::int[]) AS b (id, version)
+)
+UPDATE {schema}.tasks t SET locked_until = clock_timestamp() + $5::interval + $4::interval
+FROM batch b
+WHERE t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+RETURNING t.id, t.version, t.cancel_requested_at IS NOT NULL;

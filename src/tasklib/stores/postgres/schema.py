@@ -1,0 +1,86 @@
+"""The schema's version, and the way to the newest: one transaction under an advisory lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tasklib.core.errors import SchemaMismatch
+from tasklib.stores.postgres.calls import Calls, transaction
+from tasklib.stores.postgres.connect import Connection, Target
+from tasklib.stores.queries import Step, load_steps
+
+STEPS = load_steps("tasklib.stores.postgres")
+NEWEST = STEPS[-1].version
+
+
+def steps_for(target: Target) -> list[Step]:
+    return [step._replace(sql=step.sql.replace("{schema}", target.quoted_schema)) for step in STEPS]
+
+
+async def ensure(calls: Calls) -> None:
+    """Gives an empty database its tables; refuses what it cannot work with."""
+    version = await read_version(calls)
+    if version is None:
+        await migrate(calls)
+    elif version < NEWEST:
+        raise SchemaMismatch(
+            f"the tables in schema {calls.target.schema} are at version {version}, this tasklib needs {NEWEST}; "
+            "run: tasklib migrate"
+        )
+
+
+async def read_version(calls: Calls) -> int | None:
+    async def work(connection: Connection, timeout: float) -> int | None:
+        return await _version(calls, connection, timeout)
+
+    return await calls.run(work)
+
+
+async def migrate(calls: Calls, *, plan: bool = False) -> list[str]:
+    async def look(connection: Connection, timeout: float) -> list[str]:
+        return [step.name for step in _missing(calls, await _version(calls, connection, timeout))]
+
+    async def work(connection: Connection, timeout: float) -> list[str]:
+        async with transaction(connection, timeout):
+            # However long it takes. The lock makes a second one wait, and then find nothing to do.
+            await connection.execute("SET LOCAL statement_timeout = 0")
+            await connection.execute(calls.sql["migration_lock"])
+            if calls.target.creates_schema:
+                await _create_schema(calls, connection)
+            missing = _missing(calls, await _version(calls, connection, timeout))
+            for step in missing:
+                await connection.execute(step.sql)
+                await connection.execute(calls.sql["record_migration"], step.version, step.name)
+        return [step.name for step in missing]
+
+    return await calls.run(look if plan else work)
+
+
+async def _create_schema(calls: Calls, connection: Connection) -> None:
+    # Looked up first: even IF NOT EXISTS needs a privilege that users of an existing schema may not have.
+    if not await connection.fetchval(calls.sql["has_schema"], calls.target.schema):
+        await connection.execute(calls.sql["create_schema"])
+
+
+async def _version(calls: Calls, connection: Connection, timeout: float) -> int | None:
+    schema = calls.target.schema
+    ours, taken = await connection.fetchrow(calls.sql["has_tables"], schema, timeout=timeout)
+    version: Any = None
+    if ours:
+        version = await connection.fetchval(calls.sql["schema_version"], timeout=timeout)
+    if version is None and taken:
+        raise SchemaMismatch(
+            f"schema {schema} has a table named tasks that is not tasklib's; "
+            "put tasklib's into a schema of its own with ?schema=NAME in the database URL"
+        )
+    if version is not None and version > NEWEST:
+        raise SchemaMismatch(
+            f"the tables in schema {schema} are at version {version}, newer than this tasklib knows ({NEWEST}); "
+            "upgrade tasklib"
+        )
+    return version if version is None else int(version)
+
+
+def _missing(calls: Calls, version: int | None) -> Sequence[Step]:
+    return [step for step in steps_for(calls.target) if step.version > (version or 0)]

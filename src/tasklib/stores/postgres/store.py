@@ -1,0 +1,228 @@
+"""The PostgreSQL store: its life, and each verb handed to the module that knows it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.errors import StoreClosed
+from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores.base import (
+    Claimed,
+    ClaimRequest,
+    ControlChange,
+    Controls,
+    Count,
+    Extension,
+    Filter,
+    Finding,
+    Held,
+    Inserted,
+    NameStats,
+    Page,
+    Point,
+    Traits,
+    WorkerBeat,
+    WorkerInfo,
+)
+from tasklib.stores.postgres import callers, checkup, looks, operates, schema, settles, submits
+from tasklib.stores.postgres.calls import Calls
+from tasklib.stores.postgres.claims import Claims
+from tasklib.stores.postgres.connect import parse
+from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.postgres.wake import Wakes
+
+_TRAITS = Traits(engine="postgresql", callers_transaction=True)
+_FIRST_POLL = 1.0
+_LONGEST_POLL = 5.0
+
+
+class PostgresStore:
+    """`Store` and `Admin` on PostgreSQL. An instance belongs to the event loop it was opened in."""
+
+    def __init__(self, url: str, *, pool_size: int = 10, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
+        self._calls = Calls(parse(url), pool_size, call_timeout, clock_offset)
+        self._claims = Claims(self._calls)
+        self._pruner = operates.Pruner(self._calls)
+        self._wakes: Wakes | None = None
+        self._closed = False
+
+    @property
+    def traits(self) -> Traits:
+        return _TRAITS
+
+    @property
+    def clock_offset(self) -> float:
+        return self._calls.clock_offset
+
+    @clock_offset.setter
+    def clock_offset(self, seconds: float) -> None:
+        self._calls.clock_offset = seconds
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._start()
+        try:
+            await schema.ensure(self._calls)
+        except BaseException:
+            await self._calls.stop()
+            raise
+
+    async def close(self) -> None:
+        self._closed = True
+        if self._wakes is not None:
+            await self._wakes.close()
+        await self._calls.stop()
+
+    async def now(self) -> datetime:
+        found: datetime = (await looks.fetch(self._calls, "now", self._calls.offset))[0][0]
+        return found
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+        return await submits.insert(self._calls, tasks)
+
+    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
+        return callers.insert_on(connection, submits.inserting(tasks, self._calls.clock_offset), self._calls.sql)
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self._claims.claim(request)
+
+    async def held(self, worker_id: str) -> list[Claim]:
+        return [Claim._make(row) for row in await looks.fetch(self._calls, "held", worker_id)]
+
+    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+        verdicts = await settles.settle(self._calls, changes)
+        self._claims.freed()
+        return verdicts
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        return await settles.extend(self._calls, worker_id, leases, lease_seconds)
+
+    async def beat(self, worker: WorkerBeat) -> None:
+        await operates.beat(self._calls, worker)
+
+    async def farewell(self, worker_id: str) -> None:
+        await looks.fetch(self._calls, "farewell", worker_id, self._calls.offset)
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        silence = timedelta(seconds=dead_after_seconds)
+        return [
+            task_of(row) for row in await looks.fetch(self._calls, "lost_leases", self._calls.offset, silence, limit)
+        ]
+
+    # -- operate ------------------------------------------------------------------------------------------------------
+
+    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+        asked = {row[0] for row in await looks.fetch(self._calls, "request_cancel", list(ids), self._calls.offset)}
+        return [task_id for task_id in ids if task_id in asked]
+
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+        return await operates.delete(self._calls, guards)
+
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+    ) -> int:
+        return await self._pruner.prune(states, older_than_seconds, limit, dry_run=dry_run)
+
+    async def tidy(self) -> None:
+        await operates.tidy(self._calls)
+
+    # -- look ---------------------------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
+        found = await settles.read(self._calls, list(ids)) if ids else {}
+        return [found.get(task_id) for task_id in ids]
+
+    async def get_by_key(self, key: str) -> Task | None:
+        return await looks.get_by_key(self._calls, key)
+
+    async def page(
+        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+    ) -> Page:
+        return await looks.page(
+            self._calls, where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first
+        )
+
+    async def count(self, where: Filter, cap: int) -> Count:
+        return await looks.count(self._calls, where, cap)
+
+    async def stats(self) -> dict[str, NameStats]:
+        return await looks.stats(self._calls)
+
+    async def series(self, since_seconds: float) -> Sequence[Point]:
+        return await looks.series(self._calls, since_seconds)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await looks.workers(self._calls)
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    async def controls(self) -> dict[str, Controls]:
+        return await operates.controls(self._calls)
+
+    async def control(self, change: ControlChange) -> Controls:
+        return await operates.control(self._calls, change)
+
+    # -- wake ---------------------------------------------------------------------------------------------------------
+
+    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
+        return self._woken().listen(wake)
+
+    async def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        wakes = self._woken()
+        ended, stop = wakes.await_end(task_id)
+        try:
+            # First listen, then mark and read: an end in between is heard.
+            await wakes.attentive(timeout=1.0)
+            poll = _FIRST_POLL
+            while True:
+                ended.clear()
+                yield await operates.watched(self._calls, task_id)
+                try:
+                    async with asyncio.timeout(poll * random.uniform(0.8, 1.0)):
+                        await ended.wait()
+                except TimeoutError:
+                    poll = min(poll * 1.5, _LONGEST_POLL)
+        finally:
+            stop()
+
+    # -- administration -----------------------------------------------------------------------------------------------
+
+    async def schema_version(self) -> int | None:
+        self._start()
+        return await schema.read_version(self._calls)
+
+    async def migrate(self, *, plan: bool = False) -> list[str]:
+        self._start()
+        return await schema.migrate(self._calls, plan=plan)
+
+    def migration_sql(self) -> list[tuple[str, str]]:
+        return [(step.name, step.sql) for step in schema.steps_for(self._calls.target)]
+
+    async def check_up(self) -> list[Finding]:
+        self._start()
+        return await checkup.findings(self._calls)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Administration works on a store that could not be opened: its schema may be what is wrong."""
+        if self._closed:
+            raise StoreClosed("the store is closed")
+        if self._wakes is None:
+            self._calls.start()
+            self._wakes = Wakes(self._calls)
+
+    def _woken(self) -> Wakes:
+        if self._wakes is None or self._closed:
+            raise StoreClosed("the store is not open, or was closed")
+        return self._wakes

@@ -1,0 +1,185 @@
+"""Insert. Tasks without keys go by typed arrays, the quickest way; tasks with keys by one JSON document, in steps that
+know nothing of the driver, so that callers' own connections take the same road (callers.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Sequence
+from datetime import timedelta
+from typing import Any, NamedTuple, TypeAlias
+from uuid import UUID
+
+import asyncpg
+
+from tasklib.core.errors import StoreBusy
+from tasklib.core.task import NewTask
+from tasklib.stores.base import Inserted
+from tasklib.stores.postgres.calls import Calls
+from tasklib.stores.postgres.connect import Connection
+
+ANYTHING = ""
+"""The wake-up that names no task type. Others carry `=` and the name, a change of controls is `!`."""
+
+_NO_DELAY = timedelta(0)
+_SOON = 60.0
+"""Workers are told of what is due within this, so that they sleep no longer than until then."""
+_ROUNDS = 20
+
+
+class Query(NamedTuple):
+    name: str
+    parameters: tuple[Any, ...]
+
+
+Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
+
+
+async def insert(calls: Calls, tasks: Sequence[NewTask]) -> list[Inserted]:
+    if not tasks:
+        return []
+    keyless = all(task.idempotency_key is None for task in tasks)
+    if keyless:
+        send = _one(calls, tasks[0]) if len(tasks) == 1 else _many(calls, tasks)
+        if await calls.run(send):
+            return [Inserted(task.id, True) for task in tasks]
+        # One of the ids is there already: this very batch, whose reply was lost.
+    return await _drive(calls, inserting(tasks, calls.clock_offset))
+
+
+def inserting(tasks: Sequence[NewTask], clock_offset: float) -> Steps:
+    """What to ask, and what to make of the answers. A key that another transaction holds makes the insert wait for that
+    one's end; whether its row is then to be seen or gone, the next round knows."""
+    found: dict[str, UUID] = {}
+    left = _first_of_each_key(tasks)
+    for _ in range(_ROUNDS):
+        rows = yield Query("insert_keyed", (_document(left), clock_offset, wake_up(left)))
+        found.update((key, UUID(task_id)) for task_id, key, _ in rows if key is not None)
+        left = [task for task in left if task.idempotency_key is not None and task.idempotency_key not in found]
+        if left:
+            rows = yield Query("find_keys", (json.dumps([task.idempotency_key for task in left]),))
+            found.update((key, UUID(task_id)) for task_id, key in rows)
+            left = [task for task in left if task.idempotency_key not in found]
+        if not left:
+            return [_inserted(task, found) for task in tasks]
+    raise StoreBusy("tasks with the same idempotency key are inserted and deleted faster than they can be found")
+
+
+def wake_up(tasks: Sequence[NewTask]) -> str | None:
+    """Whom to wake, in the form the channel carries; None: nothing of this is due soon."""
+    if all(task.delay_seconds is not None and task.delay_seconds > _SOON for task in tasks):
+        return None
+    name = tasks[0].name
+    return f"={name}" if all(task.name == name for task in tasks) else ANYTHING
+
+
+def _one(calls: Calls, task: NewTask) -> Callable[[Connection, float], Any]:
+    sql = calls.sql["insert_one"]
+    delay = task.delay_seconds
+    values = (
+        task.id,
+        task.name,
+        task.kwargs,
+        task.max_retries,
+        task.timeout_seconds,
+        task.priority,
+        task.tags,
+        calls.offset if calls.clock_offset else _NO_DELAY,
+        timedelta(seconds=delay) if delay else _NO_DELAY,
+        task.run_at,
+        task.retry_policy,
+        task.trace,
+        f"={task.name}",
+    )
+
+    async def send(connection: Connection, timeout: float) -> bool:
+        try:
+            await connection.fetchrow(sql, *values, timeout=timeout)
+        except asyncpg.UniqueViolationError:
+            return False
+        return True
+
+    return send
+
+
+def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float], Any]:
+    sql = calls.sql["insert_many"]
+    columns = (
+        [task.id for task in tasks],
+        [task.name for task in tasks],
+        [task.kwargs for task in tasks],
+        [task.max_retries for task in tasks],
+        [task.timeout_seconds for task in tasks],
+        [task.priority for task in tasks],
+        [task.tags for task in tasks],
+        [timedelta(seconds=task.delay_seconds) if task.delay_seconds else _NO_DELAY for task in tasks],
+        [task.run_at for task in tasks],
+        [task.retry_policy for task in tasks],
+        [task.trace for task in tasks],
+    )
+    wake = wake_up(tasks)
+
+    async def send(connection: Connection, timeout: float) -> bool:
+        try:
+            await connection.fetchrow(sql, *columns, calls.offset, wake, timeout=timeout)
+        except asyncpg.UniqueViolationError:
+            return False
+        return True
+
+    return send
+
+
+async def _drive(calls: Calls, steps: Steps) -> list[Inserted]:
+    query = next(steps)
+    while True:
+        rows = await calls.run(_sender(calls, query))
+        try:
+            query = steps.send(rows)
+        except StopIteration as end:
+            result: list[Inserted] = end.value
+            return result
+
+
+def _sender(calls: Calls, query: Query) -> Callable[[Connection, float], Any]:
+    async def send(connection: Connection, timeout: float) -> Any:
+        return await connection.fetch(calls.sql[query.name], *query.parameters, timeout=timeout)
+
+    return send
+
+
+def _first_of_each_key(tasks: Sequence[NewTask]) -> list[NewTask]:
+    seen: set[str] = set()
+    kept = []
+    for task in tasks:
+        if task.idempotency_key is None:
+            kept.append(task)
+        elif task.idempotency_key not in seen:
+            seen.add(task.idempotency_key)
+            kept.append(task)
+    return kept
+
+
+def _inserted(task: NewTask, found: dict[str, UUID]) -> Inserted:
+    task_id = task.id if task.idempotency_key is None else found[task.idempotency_key]
+    return Inserted(task_id, task_id == task.id)
+
+
+def _document(tasks: Sequence[NewTask]) -> str:
+    """The batch as one JSON text. What is JSON already goes in as it is, so that it is not parsed here."""
+    return f"[{','.join(map(_entry, tasks))}]"
+
+
+def _entry(task: NewTask) -> str:
+    plain = json.dumps(
+        {
+            "id": str(task.id),
+            "name": task.name,
+            "max_retries": task.max_retries,
+            "timeout_seconds": task.timeout_seconds,
+            "priority": task.priority,
+            "delay": task.delay_seconds,
+            "run_at": task.run_at.isoformat() if task.run_at is not None else None,
+            "idempotency_key": task.idempotency_key,
+            "trace": task.trace,
+        }
+    )
+    return f'{plain[:-1]},"kwargs":{task.kwargs},"tags":{task.tags},"retry_policy":{task.retry_policy or "null"}}}'

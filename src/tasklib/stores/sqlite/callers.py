@@ -1,0 +1,96 @@
+"""Submitting on the caller's own connection, so that the task commits or rolls back with the caller's work."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+
+import apsw
+
+from tasklib.core.errors import Unsupported
+from tasklib.core.task import NewTask
+from tasklib.stores.base import Inserted
+from tasklib.stores.sqlite import schema
+from tasklib.stores.sqlite.address import Address
+from tasklib.stores.sqlite.connection import translated
+from tasklib.stores.sqlite.inserting import insert, names_due
+
+_SECOND_LIBRARY = "two SQLite libraries in one process on one file undo each other's locks and can damage it"
+_INSTEAD = "open the file with apsw.Connection and pass that"
+_OTHERS = {
+    "sqlite3": f"a sqlite3 connection cannot be used: {_SECOND_LIBRARY}; {_INSTEAD}",
+    "aiosqlite": f"an aiosqlite connection cannot be used: {_SECOND_LIBRARY}; {_INSTEAD}",
+    "sqlalchemy": f"a SQLAlchemy connection or session to SQLite cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; "
+    f"{_INSTEAD}, or keep the queue in PostgreSQL",
+    "django": f"a Django connection to SQLite cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; {_INSTEAD}, "
+    "or keep the queue in PostgreSQL",
+    "psycopg": "a psycopg connection cannot be used: this queue is in SQLite, not in PostgreSQL",
+    "psycopg2": "a psycopg2 connection cannot be used: this queue is in SQLite, not in PostgreSQL",
+    "asyncpg": "an asyncpg connection cannot be used: this queue is in SQLite, not in PostgreSQL",
+}
+
+_pending: weakref.WeakKeyDictionary[apsw.Connection, set[str]] = weakref.WeakKeyDictionary()
+"""Names to ring for when a caller's transaction commits."""
+
+
+def insert_on(
+    address: Address,
+    connection: object,
+    tasks: Sequence[NewTask],
+    clock_offset: float,
+    ring: Callable[[Sequence[str]], None],
+) -> list[Inserted]:
+    callers = _checked(address, connection)
+    try:
+        schema.check(schema.version(callers))
+        alone = not callers.in_transaction
+        with callers:  # a savepoint: all or none, and the caller's transaction stays as it was if it fails
+            inserted = insert(callers, tasks, clock_offset)
+    except apsw.Error as error:
+        raise translated(error, address) from error
+    due = names_due([task for task, outcome in zip(tasks, inserted, strict=True) if outcome.created])
+    if due:
+        if alone:
+            ring(due)
+        else:
+            _ring_at_commit(callers, due, ring)
+    return inserted
+
+
+def _checked(address: Address, connection: object) -> apsw.Connection:
+    if not isinstance(connection, apsw.Connection):
+        module = type(connection).__module__.partition(".")[0]
+        kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+        raise Unsupported(_OTHERS.get(module, f"a {kind} cannot be used: {_INSTEAD}"))
+    if address.path is None:
+        raise Unsupported("a queue in memory has no file that a caller's connection could share; use sqlite:///")
+    if connection.is_async:
+        raise Unsupported("an apsw connection in async mode cannot be used: open the file with apsw.Connection")
+    theirs = connection.db_filename("main")
+    try:
+        same = bool(theirs) and os.path.samefile(theirs, address.path)
+    except OSError:
+        same = False
+    if not same:
+        raise Unsupported(f"the connection is open on {theirs or 'a database in memory'}, the queue is in {address}")
+    return connection
+
+
+def _ring_at_commit(connection: apsw.Connection, names: Sequence[str], ring: Callable[[Sequence[str]], None]) -> None:
+    """Rings just before the caller's commit: whoever wakes has to wait for the write lock, and then sees the tasks."""
+    waiting = _pending.get(connection)
+    if waiting is None:
+        waiting = _pending[connection] = set()
+        noted = waiting
+
+        def committing() -> bool:
+            if noted:
+                ring(sorted(noted))
+                noted.clear()
+            return False
+
+        # Under an id of our own: the caller's hooks stay.
+        connection.set_commit_hook(committing, id=_pending)
+        connection.set_rollback_hook(noted.clear, id=_pending)
+    waiting.update(names)

@@ -1,0 +1,156 @@
+"""Claiming: what is due, in order, within the limits; all inside one write transaction."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import apsw
+
+from tasklib.core.task import Claim
+from tasklib.stores.base import Claimed, ClaimRequest
+from tasklib.stores.sqlite.batches import SQL, rows_of
+from tasklib.stores.sqlite.limits import ALL, Control, Permits
+from tasklib.stores.sqlite.rows import instant, read_claim, seconds, seconds_between
+
+_STRAY_ROUNDS = 10
+"""How often a claim looks again after it met rows that were edited while they were ready."""
+
+_FIRST_DEPTH = 16
+"""How many of each name a claim of several names looks at first, at least."""
+
+
+class _Survey(NamedTuple):
+    now: str
+    controls: list[Control]
+    next_due: str | None
+    busy: list[str]
+
+
+def claim(connection: apsw.Connection, request: ClaimRequest, clock_offset: float) -> Claimed:
+    survey = _survey(connection, request.names, clock_offset)
+    if survey.next_due is not None and survey.next_due <= survey.now:
+        connection.execute(SQL["promote"], {"now": survey.now})
+        survey = _survey(connection, request.names, clock_offset)
+    permits = _permits(connection, survey)
+    caps = _caps(request, survey.busy, permits)
+    rows = _pick(connection, caps, _wanted(request, permits), survey.now)
+    kept = _may_wait(rows, request.slots, permits)
+    if kept:
+        parameters = {
+            "rowids": json.dumps([row[0] for row in kept]),
+            "worker_id": request.worker_id,
+            "now": survey.now,
+            "lease": seconds(request.lease_seconds),
+        }
+        connection.execute(SQL["claim"], parameters)
+        for name, tokens in permits.tokens_left(Counter(row[3] for row in kept)):
+            connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": survey.now})
+    claims = _claims(kept, request.worker_id, survey.now)
+    return Claimed(claims, _next_due_in(survey, permits) if len(claims) < request.slots else None)
+
+
+def held(connection: apsw.Connection, worker_id: str) -> list[Claim]:
+    return [read_claim(row) for row in rows_of(connection, SQL["held"], {"worker_id": worker_id})]
+
+
+def _survey(connection: apsw.Connection, names: Iterable[str], clock_offset: float) -> _Survey:
+    parameters = {"offset": seconds(clock_offset), "names": json.dumps(list(names))}
+    now, controls, next_due, busy = rows_of(connection, SQL["survey"], parameters)
+    return _Survey(now, [Control.read(row) for row in controls], next_due, busy)  # type: ignore[arg-type]
+
+
+def _permits(connection: apsw.Connection, survey: _Survey) -> Permits:
+    running: dict[str, int] = {}
+    if any(control.concurrency is not None for control in survey.controls):
+        running = json.loads(connection.execute(SQL["running_by_name"]).get)
+    return Permits(survey.controls, survey.now, running)
+
+
+def _wanted(request: ClaimRequest, permits: Permits) -> int:
+    """How many to look for. A limit for all types leaves nothing that may wait in a worker."""
+    most = request.slots if permits.all_limited else request.slots + request.prefetch
+    cap = permits.cap(ALL)
+    return most if cap is None else min(most, cap)
+
+
+def _caps(request: ClaimRequest, busy: list[str], permits: Permits) -> dict[str, int]:
+    most = request.slots + request.prefetch
+    caps: dict[str, int] = {}
+    if not permits.paused:
+        for name in busy:
+            limits = (permits.cap(name), request.per_name.get(name))
+            cap = min((limit for limit in limits if limit is not None), default=most)
+            if cap > 0:
+                caps[name] = cap
+    return caps
+
+
+def _pick(connection: apsw.Connection, caps: dict[str, int], n: int, now: str) -> list[list[Any]]:
+    """The best n, as rows of (rowid, fit, claim columns). A row that was edited into another state or time while it
+    was ready is put right, so that it is not met again."""
+    rows: list[list[Any]] = []
+    for _ in range(_STRAY_ROUNDS):
+        rows = _ranked(connection, caps, n, now)
+        strays = [row[0] for row in rows if not row[1]]
+        if not strays:
+            break
+        connection.execute(SQL["demote"], {"rowids": json.dumps(strays)})
+    return [row for row in rows if row[1]]
+
+
+def _ranked(connection: apsw.Connection, caps: dict[str, int], n: int, now: str) -> list[list[Any]]:
+    if not caps or n <= 0:
+        return []
+    if len(caps) == 1:
+        ((name, cap),) = caps.items()
+        return rows_of(connection, SQL["pick"], {"name": name, "n": min(n, cap), "now": now})
+    rowids = _best(connection, caps, n)
+    return rows_of(connection, SQL["pick_ranked"], {"rowids": json.dumps(rowids), "now": now})
+
+
+def _best(connection: apsw.Connection, caps: dict[str, int], n: int) -> list[int]:
+    """The best n over several names. A few of each are looked at first: mostly that is enough to know the best."""
+    depth = max(_FIRST_DEPTH, 2 * n // len(caps))
+    while True:
+        depth = min(depth, n)
+        ranked = sorted(rows_of(connection, SQL["rank"], {"names": json.dumps(list(caps)), "n": depth}))
+        seen: Counter[str] = Counter()
+        best: list[int] = []
+        for _, _, _, name, rowid in ranked:
+            seen[name] += 1
+            if seen[name] <= caps[name]:
+                best.append(rowid)
+            if len(best) == n:
+                return best
+            if seen[name] == depth < min(n, caps[name]):
+                break  # more of this name might come before the others that are left
+        else:
+            return best
+        depth *= 4
+
+
+def _may_wait(rows: list[list[Any]], slots: int, permits: Permits) -> list[list[Any]]:
+    """Without those that would have to wait in the worker and may not."""
+    return rows[:slots] + [row for row in rows[slots:] if not row[14] and not permits.limited(row[3])]
+
+
+def _claims(rows: list[list[Any]], worker_id: str, now: str) -> list[Claim]:
+    started = instant(now)
+    return [
+        Claim(UUID(r[2]), r[3], r[4] + 1, worker_id, r[6], r[7], r[8], r[9], r[10], started, r[12], r[13], bool(r[14]))
+        for r in rows
+    ]
+
+
+def _next_due_in(survey: _Survey, permits: Permits) -> float | None:
+    waits = []
+    if survey.next_due is not None:
+        waits.append(max(0.0, seconds_between(survey.now, survey.next_due)))
+    token = permits.next_token_in(survey.busy)
+    if token is not None:
+        waits.append(token)
+    return min(waits, default=None)

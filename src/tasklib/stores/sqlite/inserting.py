@@ -1,0 +1,47 @@
+"""Inserting tasks, on our own connection or on a caller's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from uuid import UUID
+
+import apsw
+
+from tasklib.core.task import NewTask
+from tasklib.stores.base import Inserted
+from tasklib.stores.sqlite.batches import SQL, chunks, rows_of, run_batch
+from tasklib.stores.sqlite.rows import new_row, seconds
+
+
+def insert(connection: apsw.Connection, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
+    """Inside the caller's transaction, or a transaction of its own where `is_one_statement` says so."""
+    for chunk in chunks([new_row(task) for task in tasks]):
+        run_batch(connection, "insert", (seconds(clock_offset),), chunk)
+    keys = [task.idempotency_key for task in tasks if task.idempotency_key is not None]
+    if not keys:
+        return [Inserted(task.id, True) for task in tasks]
+    return _resolved(connection, tasks, keys)
+
+
+def is_one_statement(tasks: Sequence[NewTask]) -> bool:
+    return len(tasks) == 1 and tasks[0].idempotency_key is None
+
+
+def names_due(tasks: Sequence[NewTask]) -> list[str]:
+    """Names of which something may be claimable at once. Only the database knows whether an instant has come."""
+    return [task.name for task in tasks if not task.delay_seconds]
+
+
+def _resolved(connection: apsw.Connection, tasks: Sequence[NewTask], keys: list[str]) -> list[Inserted]:
+    found = {key: UUID(task_id) for key, task_id in rows_of(connection, SQL["ids_of_keys"], {"keys": json.dumps(keys)})}
+    inserted = []
+    answered: set[str] = set()
+    for task in tasks:
+        key = task.idempotency_key
+        if key is None:
+            inserted.append(Inserted(task.id, True))
+        else:
+            inserted.append(Inserted(found[key], found[key] == task.id and key not in answered))
+            answered.add(key)
+    return inserted

@@ -1,0 +1,450 @@
+-- Statements of the SQLite store. `<rows>` is filled with a VALUES list, `<..._columns>` with the lists below; rows come
+-- out as one JSON text (batches.py says why). Times are compared as text: they are all written in one form.
+
+-- name: task_columns
+t.id, t.name, t.state, t.scheduled_at, t.created_at, t.updated_at, t.started_at, t.completed_at, t.next_retry_at,
+t.args, t.kwargs, t.result, t.error, t.retry_count, t.max_retries, t.worker_id, t.locked_until, t.timeout_seconds,
+t.priority, t.tags, t.cancel_requested_at, t.version, t.idempotency_key, t.retry_policy, t.history, t.trace
+
+-- name: claim_columns
+t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds, t.retry_policy,
+t.started_at, t.tags, t.trace,
+(t.max_retries >= 0 AND t.retry_count >= t.max_retries)
+    OR (t.retry_count > 0 AND json_valid(t.history) AND coalesce(json_extract(t.history, '$[#-1].lost'), 0) = 1)
+
+-- name: now
+SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
+
+-- One task or a few hundred. A task that is there already, by its id or its key, is left as it is.
+-- name: insert
+WITH clock(now) AS (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1)),
+batch(id, name, kwargs, max_retries, delay, run_at, timeout_seconds, priority, tags, idempotency_key, retry_policy, trace)
+AS (VALUES <rows>),
+timed AS MATERIALIZED (
+    SELECT now, batch.*, CASE
+        WHEN run_at IS NOT NULL THEN run_at
+        WHEN delay IS NULL THEN now
+        ELSE coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', now, delay), '9999-12-31T23:59:59.999Z')
+    END AS due
+    FROM clock CROSS JOIN batch
+    WHERE id IS NOT NULL
+)
+INSERT INTO tasks (id, name, state, scheduled_at, created_at, updated_at, kwargs, max_retries, timeout_seconds, priority,
+    tags, idempotency_key, retry_policy, trace, ready)
+SELECT id, name, 'pending', due, now, now, kwargs, max_retries, timeout_seconds, priority,
+    tags, idempotency_key, retry_policy, trace, due <= now
+FROM timed
+WHERE true
+ON CONFLICT DO NOTHING
+
+-- name: ids_of_keys
+SELECT json_group_array(json_array(idempotency_key, id)) FROM tasks
+WHERE idempotency_key IN (SELECT value FROM json_each(:keys))
+
+-- What a claim has to know: the time, the controls, the earliest due time of what is not ready yet, and which of the
+-- wanted names have anything ready.
+-- name: survey
+WITH clock(now) AS MATERIALIZED (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset))
+SELECT json_array(
+    now,
+    json((SELECT json_group_array(json_array(name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at))
+     FROM task_controls)),
+    (SELECT coalesce(next_retry_at, scheduled_at) FROM tasks INDEXED BY ix_tasks_waiting
+     WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+     ORDER BY coalesce(next_retry_at, scheduled_at) LIMIT 1),
+    json((SELECT json_group_array(value) FROM json_each(:names)
+     WHERE EXISTS (SELECT 1 FROM tasks INDEXED BY ix_tasks_ready WHERE ready AND name = value)))
+)
+FROM clock
+
+-- name: promote
+UPDATE tasks SET ready = 1
+WHERE rowid IN (
+    SELECT rowid FROM tasks INDEXED BY ix_tasks_waiting
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+        AND coalesce(next_retry_at, scheduled_at) <= :now
+    ORDER BY coalesce(next_retry_at, scheduled_at)
+    LIMIT 1000
+)
+
+-- Of one name. `fit` is false for a row that somebody edited while it was ready.
+-- name: pick
+SELECT json_group_array(json_array(t.rowid,
+    t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now,
+    <claim_columns>))
+FROM (
+    SELECT rowid AS picked FROM tasks INDEXED BY ix_tasks_ready
+    WHERE ready AND name = :name
+    ORDER BY priority DESC, created_at, id
+    LIMIT :n
+)
+CROSS JOIN tasks AS t ON t.rowid = picked
+
+-- The first n of each of several names, without their contents.
+-- name: rank
+SELECT json_group_array(json_array(-t.priority, t.created_at, t.id, t.name, t.rowid))
+FROM json_each(:names) AS wanted
+CROSS JOIN tasks AS t ON t.rowid IN (
+    SELECT rowid FROM tasks INDEXED BY ix_tasks_ready
+    WHERE ready AND name = wanted.value
+    ORDER BY priority DESC, created_at, id
+    LIMIT :n
+)
+
+-- name: pick_ranked
+SELECT json_group_array(json_array(t.rowid,
+    t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now,
+    <claim_columns>))
+FROM json_each(:rowids) AS picked CROSS JOIN tasks AS t ON t.rowid = picked.value
+
+-- name: demote
+UPDATE tasks SET ready = 0 WHERE rowid IN (SELECT value FROM json_each(:rowids))
+
+-- name: claim
+UPDATE tasks SET
+    state = 'running',
+    worker_id = :worker_id,
+    locked_until = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now, :lease), '9999-12-31T23:59:59.999Z'),
+    started_at = :now,
+    next_retry_at = NULL,
+    ready = 0,
+    version = version + 1,
+    updated_at = :now,
+    cancel_requested_at = NULL
+WHERE rowid IN (SELECT value FROM json_each(:rowids))
+
+-- name: running_by_name
+SELECT json_group_object(name, n) FROM (
+    SELECT name, count(*) AS n FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name
+)
+
+-- name: take_tokens
+UPDATE task_controls SET tokens = :tokens, refilled_at = :now WHERE name = :name
+
+-- name: held
+SELECT json_group_array(json_array(<claim_columns>))
+FROM tasks AS t INDEXED BY ix_tasks_running
+WHERE t.state = 'running' AND t.worker_id = :worker_id
+
+-- The hot half of settling: completions, guarded by version and worker. First which of them hold, then the write.
+-- name: match_completed
+WITH batch(id, version, worker_id, result, retry_count) AS (VALUES <rows>)
+SELECT json_group_array(json_array(t.id, t.name, t.awaited))
+FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+
+-- name: complete
+WITH clock(now) AS (VALUES (?1)), batch(id, version, worker_id, result, retry_count) AS (VALUES <rows>)
+UPDATE tasks SET
+    state = 'completed',
+    retry_count = b.retry_count,
+    version = tasks.version + 1,
+    updated_at = now,
+    worker_id = NULL,
+    locked_until = NULL,
+    completed_at = now,
+    next_retry_at = NULL,
+    result = b.result,
+    error = NULL,
+    ready = 0,
+    awaited = 0
+FROM clock CROSS JOIN batch AS b
+WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+
+-- name: match_settled
+WITH batch(id, version, worker_id, locked_until, state, retry_count, terminal, due_in, result, error, entry)
+AS (VALUES <rows>)
+SELECT json_group_array(json_array(t.id, t.name, t.awaited))
+FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id
+    AND (b.version IS NULL OR t.version = b.version)
+    AND t.worker_id IS b.worker_id
+    AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
+
+-- The history keeps its first and its latest entries.
+-- name: settle
+WITH clock(now) AS (VALUES (?1)), history_limit(most) AS (VALUES (?2)),
+batch(id, version, worker_id, locked_until, state, retry_count, terminal, due_in, result, error, entry)
+AS (VALUES <rows>),
+timed AS (
+    SELECT now, most, batch.*,
+        CASE WHEN due_in IS NOT NULL
+            THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', now, due_in), '9999-12-31T23:59:59.999Z') END AS due
+    FROM clock CROSS JOIN history_limit CROSS JOIN batch
+)
+UPDATE tasks SET
+    state = b.state,
+    retry_count = b.retry_count,
+    version = tasks.version + 1,
+    updated_at = b.now,
+    worker_id = NULL,
+    locked_until = NULL,
+    completed_at = CASE WHEN b.terminal THEN b.now END,
+    next_retry_at = CASE WHEN b.state = 'failed' AND NOT b.terminal THEN coalesce(b.due, b.now) END,
+    scheduled_at = CASE WHEN b.state = 'pending' THEN coalesce(b.due, tasks.scheduled_at) ELSE tasks.scheduled_at END,
+    result = b.result,
+    error = CASE WHEN b.state <> 'completed' THEN coalesce(b.error, tasks.error) END,
+    history = CASE WHEN b.entry IS NULL THEN tasks.history ELSE json_insert(
+        CASE
+            WHEN NOT json_valid(tasks.history) OR json_type(tasks.history) <> 'array' THEN '[]'
+            WHEN json_array_length(tasks.history) >= b.most THEN json_remove(tasks.history, '$[1]')
+            ELSE tasks.history
+        END,
+        '$[#]', json_insert(b.entry, '$.ended', b.now)
+    ) END,
+    ready = NOT b.terminal AND b.state IN ('pending', 'failed') AND CASE b.state
+        WHEN 'failed' THEN coalesce(b.due, b.now)
+        ELSE coalesce(b.due, tasks.scheduled_at)
+    END <= b.now,
+    cancel_requested_at = CASE WHEN b.state <> 'pending' THEN tasks.cancel_requested_at END,
+    awaited = tasks.awaited AND NOT b.terminal
+FROM timed AS b
+WHERE tasks.id = b.id
+    AND (b.version IS NULL OR tasks.version = b.version)
+    AND tasks.worker_id IS b.worker_id
+    AND (b.locked_until IS NULL OR tasks.locked_until = b.locked_until)
+
+-- name: count_moves
+WITH batch(minute, name, state, bucket, count, run_ms) AS (VALUES <rows>)
+INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
+SELECT minute, name, state, bucket, count, run_ms FROM batch WHERE name IS NOT NULL
+ON CONFLICT (minute, name, state, bucket)
+DO UPDATE SET count = count + excluded.count, run_ms = run_ms + excluded.run_ms
+
+-- The time, and the names that have a limit on how many run at once.
+-- name: settling
+SELECT json_array(
+    strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset),
+    json((SELECT json_group_array(name) FROM task_controls WHERE concurrency IS NOT NULL))
+)
+
+-- name: match_extended
+WITH batch(id, version, worker_id) AS (VALUES <rows>)
+SELECT json_group_array(json_array(t.id, t.cancel_requested_at IS NOT NULL))
+FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+
+-- name: extend
+WITH clock(until) AS (
+    SELECT coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1, ?2), '9999-12-31T23:59:59.999Z')
+),
+batch(id, version, worker_id) AS (VALUES <rows>)
+UPDATE tasks SET locked_until = until
+FROM clock CROSS JOIN batch AS b
+WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+
+-- name: beat
+INSERT INTO task_workers (id, hostname, pid, names, concurrency, running, listening, started_at, seen_at)
+SELECT :id, :hostname, :pid, :names, :concurrency, :running, :listening, now, now
+FROM (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset) AS now)
+WHERE true
+ON CONFLICT (id) DO UPDATE SET
+    hostname = excluded.hostname, pid = excluded.pid, names = excluded.names, concurrency = excluded.concurrency,
+    running = excluded.running, listening = excluded.listening, seen_at = excluded.seen_at, stopped_at = NULL
+
+-- name: farewell
+UPDATE task_workers SET stopped_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset), running = 0 WHERE id = :id
+
+-- name: lost_leases
+WITH clock(now, dead) AS MATERIALIZED (
+    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset), strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :dead_after)
+),
+gone AS MATERIALIZED (
+    SELECT w.id FROM clock CROSS JOIN task_workers AS w WHERE w.stopped_at IS NOT NULL OR w.seen_at < dead
+)
+SELECT json_group_array(json_array(<task_columns>))
+FROM (
+    SELECT r.rowid AS picked
+    FROM clock CROSS JOIN tasks AS r INDEXED BY ix_tasks_running
+    WHERE r.state = 'running' AND (coalesce(r.locked_until, '') <= now OR r.worker_id IN (SELECT id FROM gone))
+    LIMIT :limit
+)
+CROSS JOIN tasks AS t ON t.rowid = picked
+
+-- name: request_cancel
+WITH batch(id) AS (SELECT value FROM json_each(:ids))
+UPDATE tasks SET
+    cancel_requested_at = coalesce(cancel_requested_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
+    updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
+WHERE id IN (SELECT id FROM batch) AND state = 'running'
+
+-- name: running_of
+SELECT json_group_array(id) FROM tasks WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
+
+-- name: match_deletable
+WITH batch(id, version) AS (VALUES <rows>)
+SELECT json_group_array(t.id) FROM batch AS b CROSS JOIN tasks AS t
+ON t.id = b.id AND t.version = b.version AND t.completed_at IS NOT NULL
+
+-- name: existing_ids
+SELECT json_group_array(id) FROM tasks WHERE id IN (SELECT value FROM json_each(:ids))
+
+-- name: delete
+DELETE FROM tasks WHERE id IN (SELECT value FROM json_each(:ids))
+
+-- name: prune
+DELETE FROM tasks
+WHERE id IN (SELECT value FROM json_each(:ids)) AND completed_at <= :cutoff
+    AND state IN (SELECT value FROM json_each(:states))
+
+-- Final failures have an index by their end.
+-- name: prunable_failures
+SELECT json_group_array(id) FROM (
+    SELECT id FROM tasks INDEXED BY ix_tasks_failed
+    WHERE state = 'failed' AND completed_at IS NOT NULL AND completed_at <= :cutoff
+    ORDER BY completed_at LIMIT :limit
+)
+
+-- Others are found by walking the ids, oldest first, a stretch at a time: the last id of the stretch, and what to delete.
+-- name: prunable_stretch
+WITH stretch AS MATERIALIZED (
+    SELECT id, state, completed_at FROM tasks WHERE id > :after AND id < :before ORDER BY id LIMIT :rows
+),
+found AS MATERIALIZED (
+    SELECT id FROM stretch
+    WHERE completed_at <= :cutoff AND state IN (SELECT value FROM json_each(:states))
+    ORDER BY id LIMIT :limit
+)
+SELECT json_array((SELECT max(id) FROM stretch), json((SELECT json_group_array(id) FROM found)))
+
+-- name: count_prunable
+SELECT count(*) FROM tasks WHERE completed_at <= :cutoff AND state IN (SELECT value FROM json_each(:states))
+
+-- name: cutoff
+SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
+
+-- Counters older than a time that are not merged yet, by the hour or (`epoch`) in one total for each name and state.
+-- name: unmerged_counts
+SELECT EXISTS (
+    SELECT 1 FROM task_counts
+    WHERE minute < :before AND minute > '1970-01-01T00:00:00.000Z' AND (:epoch OR substr(minute, 15, 2) <> '00')
+)
+
+-- name: merged_counts
+SELECT json_group_array(json_array(minute, name, state, bucket, count, run_ms)) FROM (
+    SELECT CASE WHEN :epoch THEN '1970-01-01T00:00:00.000Z' ELSE substr(minute, 1, 13) || ':00:00.000Z' END AS minute,
+        name, state, CASE WHEN :epoch THEN -1 ELSE bucket END AS bucket, sum(count) AS count, sum(run_ms) AS run_ms
+    FROM task_counts
+    WHERE minute < :before AND minute > '1970-01-01T00:00:00.000Z'
+    GROUP BY 1, 2, 3, 4
+)
+
+-- name: forget_counts
+DELETE FROM task_counts WHERE minute < :before AND minute > '1970-01-01T00:00:00.000Z'
+
+-- name: forget_workers
+DELETE FROM task_workers
+WHERE (stopped_at < :before OR seen_at < :before)
+    AND id NOT IN (SELECT worker_id FROM tasks INDEXED BY ix_tasks_running
+                   WHERE state = 'running' AND worker_id IS NOT NULL)
+
+-- name: get
+SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t WHERE t.id IN (SELECT value FROM json_each(:ids))
+
+-- name: get_by_key
+SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t WHERE t.idempotency_key = :key
+
+-- name: await_end
+UPDATE tasks SET awaited = 1 WHERE id = :id AND completed_at IS NULL AND NOT awaited
+
+-- name: needs_no_mark
+SELECT NOT EXISTS (SELECT 1 FROM tasks WHERE id = :id AND completed_at IS NULL AND NOT awaited)
+
+-- `<source>` is one of the `from_...` below, `<where>` the conditions of a filter.
+-- name: page_newest
+SELECT json_group_array(json_array(<task_columns>)) FROM (
+    SELECT f.id AS picked FROM <source> WHERE <where> ORDER BY f.id DESC LIMIT :limit OFFSET :offset
+) CROSS JOIN tasks AS t ON t.id = picked
+
+-- name: page_oldest
+SELECT json_group_array(json_array(<task_columns>)) FROM (
+    SELECT f.id AS picked FROM <source> WHERE <where> ORDER BY f.id LIMIT :limit OFFSET :offset
+) CROSS JOIN tasks AS t ON t.id = picked
+
+-- name: count
+SELECT count(*) FROM (SELECT 1 FROM <source> WHERE <where> LIMIT :limit)
+
+-- The whole table by its key.
+-- name: from_all
+tasks AS f
+
+-- name: from_failed
+(SELECT * FROM tasks INDEXED BY ix_tasks_failed WHERE state = 'failed' AND completed_at IS NOT NULL) AS f
+
+-- name: from_running
+(SELECT * FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running') AS f
+
+-- What is to be searched by text or tag: the newest tasks only.
+-- name: search_floor
+SELECT id FROM tasks ORDER BY id DESC LIMIT 1 OFFSET :rows
+
+-- name: stats
+WITH clock(now) AS MATERIALIZED (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
+active AS (
+    SELECT name, state, coalesce(next_retry_at, scheduled_at) AS due FROM tasks INDEXED BY ix_tasks_ready
+    WHERE ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+    UNION ALL
+    SELECT name, state, coalesce(next_retry_at, scheduled_at) FROM tasks INDEXED BY ix_tasks_waiting
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+    UNION ALL
+    SELECT name, state, NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
+)
+SELECT json_array(
+    (SELECT now FROM clock),
+    json((SELECT json_group_array(json_array(name, state, n, due)) FROM (
+        SELECT name, state, count(*) AS n, min(due) AS due FROM active GROUP BY name, state
+    ))),
+    json((SELECT json_group_array(json_array(name, state, n)) FROM (
+        SELECT name, state, sum(count) AS n FROM task_counts
+        WHERE state IN ('completed', 'failed', 'cancelled') GROUP BY name, state
+    )))
+)
+
+-- name: series
+SELECT json_group_array(json_array(minute, name, state, bucket, count, run_ms)) FROM (
+    SELECT * FROM task_counts
+    WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
+    ORDER BY minute, name, state, bucket
+)
+
+-- name: workers
+SELECT json_array(
+    strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset),
+    json((SELECT json_group_array(json_array(id, hostname, pid, names, concurrency, running, started_at, seen_at, stopped_at))
+     FROM task_workers))
+)
+
+-- name: controls
+SELECT json_group_array(json_array(name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at))
+FROM task_controls
+
+-- name: set_control
+INSERT INTO task_controls (name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at)
+VALUES (:name, :paused, :operator_rate, :default_rate, :concurrency, :tokens, :refilled_at)
+ON CONFLICT (name) DO UPDATE SET
+    paused = excluded.paused, operator_rate = excluded.operator_rate, default_rate = excluded.default_rate,
+    concurrency = excluded.concurrency, tokens = excluded.tokens, refilled_at = excluded.refilled_at
+
+-- name: has_tables
+SELECT json_group_array(name) FROM sqlite_schema WHERE type = 'table' AND name IN ('tasks', 'task_migrations')
+
+-- name: create_migrations
+CREATE TABLE task_migrations (
+    version INTEGER NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+) STRICT
+
+-- name: schema_version
+SELECT max(version) FROM task_migrations
+
+-- name: record_migration
+INSERT INTO task_migrations (version, name) VALUES (:version, :name)
+
+-- name: unattended
+SELECT json_group_array(DISTINCT name) FROM tasks INDEXED BY ix_tasks_ready
+WHERE ready AND name NOT IN (
+    SELECT n.value FROM task_workers AS w, json_each(w.names) AS n
+    WHERE w.stopped_at IS NULL AND w.seen_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '-60 seconds')
+)
+
+-- name: expiring
+SELECT count(*) FROM tasks INDEXED BY ix_tasks_running
+WHERE state = 'running' AND locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '+10 seconds')

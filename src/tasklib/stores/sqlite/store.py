@@ -1,0 +1,372 @@
+"""The SQLite store: the verbs of `base.Store` and `base.Admin`, each handed to the thread that owns the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import apsw
+
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.errors import StoreClosed
+from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores.base import (
+    Claimed,
+    ClaimRequest,
+    ControlChange,
+    Controls,
+    Count,
+    Extension,
+    Filter,
+    Finding,
+    Held,
+    Inserted,
+    NameStats,
+    Page,
+    Point,
+    Traits,
+    WorkerBeat,
+    WorkerInfo,
+)
+from tasklib.stores.sqlite import callers, checkup, claims, inserting, looking, schema, settling, upkeep, wake
+from tasklib.stores.sqlite import workers as registered
+from tasklib.stores.sqlite.address import parse
+from tasklib.stores.sqlite.lane import Lane
+from tasklib.stores.sqlite.memory import shared_lane
+from tasklib.stores.sqlite.rows import instant
+
+T = TypeVar("T")
+
+_FIRST_WATCH_PAUSE = 1.0
+_LONGEST_WATCH_PAUSE = 5.0
+_PRUNE_BATCH = 500
+"""Most rows deleted under one write lock."""
+
+
+class SqliteStore:
+    """One file (`sqlite:///queue.db`) or a queue in memory (`memory://name`)."""
+
+    def __init__(self, url: str, *, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
+        self._address = parse(url)
+        self._timeout = call_timeout
+        self.clock_offset = clock_offset
+        self._writer: Lane | None = None
+        self._reader: Lane | None = None
+        self._is_open = False
+        self._pid = os.getpid()
+        self._ear: wake.Ear | None = None
+        self._connecting: asyncio.Lock | None = None
+
+    @property
+    def traits(self) -> Traits:
+        in_file = self._address.path is not None
+        return Traits("sqlite", callers_transaction=in_file, shared_between_processes=in_file)
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        self._check_process()
+        await self._connect()
+        try:
+            found = await self._read(schema.version)
+            if found != schema.CURRENT:
+                await self._write(schema.prepare)
+        except BaseException:
+            await self._disconnect()
+            raise
+        self._is_open = True
+
+    async def close(self) -> None:
+        self._is_open = False
+        if self._ear is not None:
+            self._ear.close()
+            self._ear = None
+        await self._disconnect()
+
+    async def now(self) -> datetime:
+        return instant(await self._look(partial(looking.now, clock_offset=self.clock_offset)))
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+        if not tasks:
+            return []
+        work = partial(inserting.insert, tasks=tasks, clock_offset=self.clock_offset)
+
+        def ring(inserted: list[Inserted]) -> None:
+            self._ring(inserting.names_due(tasks))
+
+        return await self._change(work, atomic=inserting.is_one_statement(tasks), after=ring)
+
+    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
+        return callers.insert_on(self._address, connection, tasks, self.clock_offset, self._ring)
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        return await self._change(partial(claims.claim, request=request, clock_offset=self.clock_offset))
+
+    async def held(self, worker_id: str) -> list[Claim]:
+        return await self._look(partial(claims.held, worker_id=worker_id))
+
+    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+        if not changes:
+            return []
+
+        def ring(settled: settling.Settled) -> None:
+            self._ring_with(wake.claimable(settled.claimable) + wake.finished(settled.finished))
+
+        work = partial(settling.settle, changes=changes, clock_offset=self.clock_offset)
+        return (await self._change(work, after=ring)).verdicts
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        if not leases:
+            return []
+        offset = self.clock_offset
+        return await self._change(lambda connection: settling.extend(connection, worker_id, leases, lease_seconds, offset))
+
+    async def beat(self, worker: WorkerBeat) -> None:
+        await self._change(partial(registered.beat, worker=worker, clock_offset=self.clock_offset))
+
+    async def farewell(self, worker_id: str) -> None:
+        await self._change(partial(registered.farewell, worker_id=worker_id, clock_offset=self.clock_offset))
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        offset = self.clock_offset
+        return await self._look(lambda connection: registered.lost_leases(connection, dead_after_seconds, limit, offset))
+
+    # -- operate ------------------------------------------------------------------------------------------------------
+
+    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+        return await self._change(partial(upkeep.request_cancel, ids=ids, clock_offset=self.clock_offset))
+
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+        return await self._change(partial(upkeep.delete, guards=guards))
+
+    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False) -> int:
+        offset = self.clock_offset
+        cutoff = await self._look(lambda connection: upkeep.cutoff(connection, older_than_seconds, offset))
+        if dry_run:
+            return await self._look(lambda connection: upkeep.count_prunable(connection, states, cutoff.at))
+        deleted = 0
+        async for ids in self._prunable(states, cutoff, limit):
+            for start in range(0, len(ids), _PRUNE_BATCH):
+                batch = ids[start : start + _PRUNE_BATCH]
+                deleted += await self._change(partial(upkeep.prune, states=states, at=cutoff.at, ids=batch))
+        return deleted
+
+    async def tidy(self) -> None:
+        offset = self.clock_offset
+        await self._change(partial(upkeep.merge_counters, clock_offset=offset))
+        await self._change(partial(upkeep.forget_workers, clock_offset=offset))
+        await self._on_writer(partial(checkup.shorten_wal, address=self._address))
+
+    # -- look ---------------------------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
+        return await self._look(partial(looking.get, ids=ids))
+
+    async def get_by_key(self, key: str) -> Task | None:
+        return await self._look(partial(looking.get_by_key, key=key))
+
+    async def page(
+        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+    ) -> Page:
+        work = partial(looking.page, where=where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
+        return await self._look(work)
+
+    async def count(self, where: Filter, cap: int) -> Count:
+        return await self._look(partial(looking.count, where=where, cap=cap))
+
+    async def stats(self) -> dict[str, NameStats]:
+        return await self._look(partial(looking.stats, clock_offset=self.clock_offset))
+
+    async def series(self, since_seconds: float) -> Sequence[Point]:
+        return await self._look(partial(looking.series, since_seconds=since_seconds, clock_offset=self.clock_offset))
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await self._look(partial(looking.workers, clock_offset=self.clock_offset))
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    async def controls(self) -> dict[str, Controls]:
+        return await self._look(looking.controls)
+
+    async def control(self, change: ControlChange) -> Controls:
+        work = partial(upkeep.control, change=change)
+        return await self._change(work, after=lambda _: self._ring_with([wake.ANYTHING]))
+
+    # -- wake ---------------------------------------------------------------------------------------------------------
+
+    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
+        self._check_open()
+        ear = self._listening()
+        ear.add(wake)
+
+        def stop() -> None:
+            ear.remove(wake)
+            self._rest(ear)
+
+        return stop
+
+    async def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        self._check_open()
+        ear = self._listening()
+        ended = asyncio.Event()
+        ear.wait_for(str(task_id), ended)
+        pause = _FIRST_WATCH_PAUSE
+        try:
+            while True:
+                ended.clear()
+                yield await self._awaited(task_id)
+                try:
+                    async with asyncio.timeout(pause):
+                        await ended.wait()
+                except TimeoutError:
+                    pause = min(pause * 1.5, _LONGEST_WATCH_PAUSE)
+        finally:
+            ear.stop_waiting(str(task_id), ended)
+            self._rest(ear)
+
+    # -- admin --------------------------------------------------------------------------------------------------------
+
+    async def schema_version(self) -> int | None:
+        if self._is_missing():
+            return None
+        await self._connect()
+        return await self._read(schema.version)
+
+    async def migrate(self, *, plan: bool = False) -> list[str]:
+        if plan:
+            return [step.name for step in schema.pending(await self.schema_version())]
+        await self._connect()
+        return await self._write(schema.migrate)
+
+    def migration_sql(self) -> list[tuple[str, str]]:
+        return [(step.name, step.sql) for step in schema.STEPS]
+
+    async def check_up(self) -> list[Finding]:
+        await self._connect()
+        return await self._read(partial(checkup.check_up, address=self._address, clock_offset=self.clock_offset))
+
+    # -- lanes --------------------------------------------------------------------------------------------------------
+
+    async def _connect(self) -> None:
+        self._check_process()
+        if self._connecting is None:
+            self._connecting = asyncio.Lock()
+        async with self._connecting:
+            if self._writer is not None:
+                return
+            if self._address.path is None:
+                self._writer = self._reader = await shared_lane(self._address, self._timeout)
+                return
+            writer = Lane(self._address, "tasklib-writer")
+            await writer.start(self._timeout)
+            reader = Lane(self._address, "tasklib-reader")
+            try:
+                await reader.start(self._timeout)
+            except BaseException:
+                writer.stop()
+                raise
+            self._writer, self._reader = writer, reader
+
+    async def _disconnect(self) -> None:
+        writer, reader = self._writer, self._reader
+        self._writer = self._reader = None
+        if self._address.path is not None and writer is not None and reader is not None and os.getpid() == self._pid:
+            reader.stop()
+            writer.stop()
+            await reader.stopped()
+            await writer.stopped()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreClosed("the store was made before a fork; make one in each process")
+
+    def _check_open(self) -> None:
+        self._check_process()
+        if not self._is_open:
+            raise StoreClosed("the store is not open")
+
+    def _is_missing(self) -> bool:
+        return self._address.path is not None and not self._address.path.exists()
+
+    async def _look(self, work: Callable[[apsw.Connection], T]) -> T:
+        self._check_open()
+        return await self._read(work)
+
+    async def _change(
+        self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None
+    ) -> T:
+        self._check_open()
+        return await self._write(work, atomic=atomic, after=after)
+
+    async def _on_writer(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Outside a transaction, on the writing connection."""
+        self._check_open()
+        return await self._lane(self._writer).run(work, self._timeout)
+
+    async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
+        return await self._lane(self._reader).run(work, self._timeout)
+
+    async def _write(self, work: Callable[[apsw.Connection], T], **options: Any) -> T:
+        return await self._lane(self._writer).run(work, self._timeout, writes=True, **options)
+
+    def _lane(self, lane: Lane | None) -> Lane:
+        if lane is None:
+            raise StoreClosed("the store is not open")
+        return lane
+
+    # -- parts of verbs -----------------------------------------------------------------------------------------------
+
+    @property
+    def _wake_directory(self) -> Path | None:
+        return None if self._address.path is None else Path(f"{self._address.key}-wake")
+
+    def _ring(self, names: Sequence[str]) -> None:
+        self._ring_with(wake.claimable(names))
+
+    def _ring_with(self, messages: list[str]) -> None:
+        wake.ring(self._address.key, self._wake_directory, messages)
+
+    def _listening(self) -> wake.Ear:
+        if self._ear is None:
+            self._ear = wake.Ear(self._address.key, self._wake_directory)
+        return self._ear
+
+    def _rest(self, ear: wake.Ear) -> None:
+        if ear.idle:
+            ear.close()
+            if self._ear is ear:
+                self._ear = None
+
+    async def _awaited(self, task_id: UUID) -> Task | None:
+        """The task as it is, marked so that its end is told. Marked first: an end in between is then told."""
+        if not await self._look(partial(looking.needs_no_mark, task_id=task_id)):
+            await self._change(partial(settling.mark_awaited, task_id=task_id), atomic=True)
+        return (await self.get([task_id]))[0]
+
+    async def _prunable(self, states: Sequence[str], cutoff: upkeep.Cutoff, limit: int) -> AsyncIterator[list[str]]:
+        """Ids to delete, at most `limit` in all. Found on the reading connection: looking holds up nobody."""
+        left = limit
+        if "failed" in states and left > 0:
+            found = await self._look(partial(upkeep.prunable_failures, at=cutoff.at, limit=left))
+            left -= len(found)
+            yield found
+        others = [state for state in states if state != "failed"]
+        for region in cutoff.regions if others else []:
+            position: str | None = region[0]
+            while position is not None and left > 0:
+                stretch = partial(
+                    upkeep.prunable_stretch, states=others, at=cutoff.at, region=(position, region[1]), limit=left
+                )
+                position, found = await self._look(stretch)
+                left -= len(found)
+                yield found

@@ -1,0 +1,223 @@
+"""Waking: within the process directly, between processes through one FIFO for each store that listens.
+
+A wake-up is a hint. Nothing here ever fails the call that rings, and whoever is not reached finds out by polling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+ANYTHING = "!"
+"""The message that means: look at everything, a control may have changed."""
+_FINISHED = "@"
+_MOST_NAMES = 16
+_READ = 64 * 1024
+
+
+def claimable(names: Iterable[str]) -> list[str]:
+    """Messages saying that tasks of these names may be claimable."""
+    distinct = list(dict.fromkeys(names))
+    return [json.dumps(name) for name in distinct] if len(distinct) <= _MOST_NAMES else [ANYTHING]
+
+
+def finished(ids: Iterable[str]) -> list[str]:
+    """Messages saying that these tasks, which somebody waits for, have ended."""
+    return [_FINISHED + task_id for task_id in ids]
+
+
+class Ear:
+    """What one store listens with, in its event loop."""
+
+    def __init__(self, key: str, directory: Path | None) -> None:
+        self._key = key
+        self._loop = asyncio.get_running_loop()
+        self._wakes: list[Callable[[str | None], None]] = []
+        self._waiters: dict[str, set[asyncio.Event]] = {}
+        self._fifo = None if directory is None else _Fifo.make(directory)
+        self._rest = b""
+        with _lock:
+            _ears.setdefault(key, set()).add(self)
+        if self._fifo is not None:
+            self._loop.add_reader(self._fifo.descriptor, self._read)
+
+    @property
+    def fifo(self) -> str | None:
+        return self._fifo.path.name if self._fifo is not None else None
+
+    @property
+    def idle(self) -> bool:
+        return not self._wakes and not self._waiters
+
+    def add(self, wake: Callable[[str | None], None]) -> None:
+        self._wakes.append(wake)
+
+    def remove(self, wake: Callable[[str | None], None]) -> None:
+        if wake in self._wakes:
+            self._wakes.remove(wake)
+
+    def wait_for(self, task_id: str, event: asyncio.Event) -> None:
+        self._waiters.setdefault(task_id, set()).add(event)
+
+    def stop_waiting(self, task_id: str, event: asyncio.Event) -> None:
+        events = self._waiters.get(task_id, set())
+        events.discard(event)
+        if not events:
+            self._waiters.pop(task_id, None)
+
+    def close(self) -> None:
+        with _lock:
+            ears = _ears.get(self._key, set())
+            ears.discard(self)
+            if not ears:
+                _ears.pop(self._key, None)
+        if self._fifo is not None:
+            if not self._loop.is_closed():
+                self._loop.remove_reader(self._fifo.descriptor)
+            self._fifo.remove()
+            self._fifo = None
+
+    def call(self, messages: list[str]) -> None:
+        """From any thread of this process."""
+        try:
+            self._loop.call_soon_threadsafe(self._hear, messages)
+        except RuntimeError:
+            pass  # its loop is closed: nobody listens there any more
+
+    def drop_descriptor(self) -> None:
+        """In a forked child: the FIFO is the parent's."""
+        if self._fifo is not None:
+            self._fifo.drop()
+
+    def _read(self) -> None:
+        assert self._fifo is not None
+        try:
+            data = os.read(self._fifo.descriptor, _READ)
+        except (BlockingIOError, InterruptedError):
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._hear(list(dict.fromkeys(line.decode("utf-8", "replace") for line in lines)))
+
+    def _hear(self, messages: list[str]) -> None:
+        for message in messages:
+            if message.startswith(_FINISHED):
+                for event in self._waiters.get(message[1:], ()):
+                    event.set()
+                continue
+            name = _name_in(message)
+            if name is None:
+                for event in {event for events in self._waiters.values() for event in events}:
+                    event.set()
+            for wake in tuple(self._wakes):
+                wake(name)
+
+
+class _Fifo:
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
+
+    @classmethod
+    def make(cls, directory: Path) -> _Fifo | None:
+        """None where there can be none; polling remains."""
+        name = f"{os.getpid()}-{secrets.token_hex(8)}.fifo"
+        draft = directory / f".{name}"
+        try:
+            directory.mkdir(mode=0o700, exist_ok=True)
+            os.mkfifo(draft, 0o600)
+            # Open for both: it never reports an end, and others see that somebody reads. Under its real name only
+            # once it is open, or a ringer would take it for a dead one and remove it.
+            descriptor = os.open(draft, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            try:
+                draft.rename(directory / name)
+            except OSError:
+                os.close(descriptor)
+                raise
+        except (OSError, AttributeError):
+            draft.unlink(missing_ok=True)
+            return None
+        return cls(directory / name, descriptor)
+
+    def remove(self) -> None:
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError:
+            pass
+        self.drop()
+
+    def drop(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+
+def ring(key: str, directory: Path | None, messages: list[str]) -> None:
+    """Reaches every ear on the database, in this process and in others."""
+    if not messages:
+        return
+    with _lock:
+        ours = list(_ears.get(key, ()))
+    for ear in ours:
+        ear.call(messages)
+    if directory is not None:
+        _ring_others(directory, {ear.fifo for ear in ours}, "".join(f"{message}\n" for message in messages).encode())
+
+
+def _ring_others(directory: Path, ours: set[str | None], data: bytes) -> None:
+    try:
+        with os.scandir(directory) as entries:
+            names = [entry.name for entry in entries if entry.name.endswith(".fifo") and not entry.name.startswith(".")]
+    except OSError:
+        return  # nobody ever listened
+    for name in names:
+        if name not in ours:
+            _write(directory / name, data)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # its process died
+            path.unlink(missing_ok=True)
+        return
+    try:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            # Whole lines only: what is longer than a pipe takes in one piece becomes a call to look at everything.
+            os.write(descriptor, data if len(data) <= 4096 else f"{ANYTHING}\n".encode())
+    except OSError:
+        pass  # full: it has been rung often enough, or it closed just now
+    finally:
+        os.close(descriptor)
+
+
+def _name_in(message: str) -> str | None:
+    try:
+        name = json.loads(message)
+    except ValueError:
+        return None
+    return name if isinstance(name, str) else None
+
+
+_lock = threading.Lock()
+_ears: dict[str, set[Ear]] = {}
+
+
+def _start_anew() -> None:
+    global _lock
+    _lock = threading.Lock()
+    for ears in _ears.values():
+        for ear in ears:
+            ear.drop_descriptor()
+    _ears.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

@@ -1,0 +1,35 @@
+"""Workers as they tell of themselves, and the leases of those that no longer do."""
+
+from __future__ import annotations
+
+import json
+
+import apsw
+
+from tasklib.core.task import Task
+from tasklib.stores.base import WorkerBeat
+from tasklib.stores.sqlite.batches import SQL, rows_of
+from tasklib.stores.sqlite.rows import read_task, seconds
+
+
+def beat(connection: apsw.Connection, worker: WorkerBeat, clock_offset: float) -> None:
+    parameters = {
+        "id": worker.id,
+        "hostname": worker.hostname,
+        "pid": worker.pid,
+        "names": json.dumps(list(worker.names)),
+        "concurrency": worker.concurrency,
+        "running": worker.running,
+        "listening": worker.listening,
+        "offset": seconds(clock_offset),
+    }
+    connection.execute(SQL["beat"], parameters)
+
+
+def farewell(connection: apsw.Connection, worker_id: str, clock_offset: float) -> None:
+    connection.execute(SQL["farewell"], {"id": worker_id, "offset": seconds(clock_offset)})
+
+
+def lost_leases(connection: apsw.Connection, dead_after_seconds: float, limit: int, clock_offset: float) -> list[Task]:
+    parameters = {"offset": seconds(clock_offset), "dead_after": seconds(-dead_after_seconds), "limit": limit}
+    return [read_task(row) for row in rows_of(connection, SQL["lost_leases"], parameters)]

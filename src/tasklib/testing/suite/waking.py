@@ -1,0 +1,202 @@
+"""Wake-ups: whoever listens hears of work and of controls, whoever waits hears of the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tasklib.core.lifecycle import TERMINAL, Phase
+from tasklib.core.task import Task
+from tasklib.stores.base import ControlChange, Store
+from tasklib.testing.suite.builders import (
+    ANNA,
+    DEADLINE,
+    OpenStore,
+    apply,
+    beat_of,
+    cancelled,
+    claim_one,
+    completed,
+    failed,
+    fetch,
+    in_phase,
+    next_id,
+    submit,
+    within_deadline,
+)
+
+
+class _Ear:
+    """Remembers what it heard."""
+
+    def __init__(self, *wanted: str | None) -> None:
+        self.wanted = wanted
+        self.heard: list[str | None] = []
+        self.event = asyncio.Event()
+
+    def __call__(self, name: str | None) -> None:
+        self.heard.append(name)
+        if not self.wanted or name in self.wanted:
+            self.event.set()
+
+
+class Waking:
+    async def test_a_listener_hears_of_work_that_another_store_submits(
+        self, store: Store, open_store: OpenStore
+    ) -> None:
+        await store.beat(beat_of(ANNA))
+        ear = _Ear("work", None)
+        stop = store.listen(ear)
+        other = await open_store()
+        await submit(other)
+        await within_deadline(ear.event, "a wake-up for new work")
+        stop()
+
+    async def test_a_listener_hears_of_work_that_its_own_store_submits(self, store: Store) -> None:
+        await store.beat(beat_of(ANNA))
+        ear = _Ear("work", None)
+        stop = store.listen(ear)
+        await submit(store)
+        await within_deadline(ear.event, "a wake-up for new work of its own")
+        stop()
+
+    async def test_it_hears_again_and_again(self, store: Store, open_store: OpenStore) -> None:
+        await store.beat(beat_of(ANNA))
+        other = await open_store()
+        ear = _Ear()
+        stop = store.listen(ear)
+        for _ in range(3):
+            ear.event.clear()
+            await submit(other)
+            await within_deadline(ear.event, "a further wake-up")
+        stop()
+
+    async def test_a_listener_hears_of_every_control(self, store: Store, open_store: OpenStore) -> None:
+        other = await open_store()
+        for change in (ControlChange(paused=False), ControlChange(name="work", operator_rate=None, concurrency=3)):
+            ear = _Ear("work", None)
+            stop = store.listen(ear)
+            await other.control(change)
+            await within_deadline(ear.event, f"a wake-up for {change}")
+            stop()
+
+    async def test_several_may_listen_and_each_stops_for_itself(self, store: Store, open_store: OpenStore) -> None:
+        await store.beat(beat_of(ANNA))
+        other = await open_store()
+        first, second = _Ear(), _Ear()
+        stop_first, stop_second = store.listen(first), store.listen(second)
+        await submit(other)
+        await within_deadline(first.event, "a wake-up for the first")
+        await within_deadline(second.event, "a wake-up for the second")
+        stop_first()
+        stop_first()
+        first.heard.clear()
+        second.event.clear()
+        await other.control(ControlChange(name="elsewhere", paused=True))
+        await within_deadline(second.event, "a wake-up for the one that stayed")
+        assert first.heard == []
+        stop_second()
+
+    async def test_a_listener_that_raises_does_not_silence_the_others(
+        self, store: Store, open_store: OpenStore
+    ) -> None:
+        def broken(name: str | None) -> None:
+            raise RuntimeError("a listener's own fault")
+
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, _context: None)
+        other = await open_store()
+        ear = _Ear()
+        stops = [store.listen(broken), store.listen(ear)]
+        await other.control(ControlChange(paused=False))
+        await within_deadline(ear.event, "a wake-up in spite of a broken listener")
+        for stop in stops:
+            stop()
+        loop.set_exception_handler(None)
+
+    @pytest.mark.parametrize("phase", Phase)
+    async def test_a_watch_begins_with_the_task_as_it_is(self, store: Store, phase: Phase) -> None:
+        task = await in_phase(store, phase)
+        async with _Watch(store, task.id) as watch:
+            assert await watch.next() == task
+
+    async def test_a_watch_of_nothing_says_so(self, store: Store) -> None:
+        async with _Watch(store, next_id()) as watch:
+            assert await watch.next() is None
+
+    @pytest.mark.parametrize("phase", sorted(TERMINAL))
+    async def test_a_watch_is_woken_when_another_store_ends_the_task(
+        self, store: Store, open_store: OpenStore, phase: Phase
+    ) -> None:
+        other = await open_store()
+        task_id = await submit(store)
+        if phase is Phase.CANCELLED:
+            change = cancelled(await fetch(store, task_id))
+        else:
+            running = await claim_one(store)
+            change = completed(running, 42) if phase is Phase.COMPLETED else failed(running, final=True)
+        async with _Watch(store, task_id) as watch:
+            first = await watch.next()
+            assert first is not None
+            assert first.completed_at is None
+            await apply(other, change)
+            assert await watch.end() == await fetch(other, task_id)
+
+    async def test_a_watch_goes_on_over_retries(self, store: Store, open_store: OpenStore) -> None:
+        other = await open_store()
+        task_id = await submit(store)
+        async with _Watch(store, task_id) as watch:
+            await watch.next()
+            await apply(other, failed(await claim_one(other)))
+            await apply(other, completed(await claim_one(other), "at last"))
+            task = await watch.end()
+            assert task is not None
+            assert task.result == {"value": "at last"}
+
+    async def test_many_may_watch_one_task(self, store: Store, open_store: OpenStore) -> None:
+        other = await open_store()
+        task_id = await submit(store)
+        running = await claim_one(store)
+
+        async def end(each: Store, ready: asyncio.Event) -> Task | None:
+            async with _Watch(each, task_id) as watch:
+                await watch.next()
+                ready.set()
+                return await watch.end()
+
+        began = [asyncio.Event() for _ in range(6)]
+        waits = [asyncio.create_task(end((store, other)[turn % 2], event)) for turn, event in enumerate(began)]
+        for event in began:
+            await within_deadline(event, "the first look of a watch")
+        await apply(other, completed(running, 1))
+        ends = await asyncio.gather(*waits)
+        assert ends == [await fetch(store, task_id)] * 6
+
+
+class _Watch:
+    """A watch whose every step has a deadline, and that is closed in the end."""
+
+    def __init__(self, store: Store, task_id: UUID) -> None:
+        self._seen: AsyncIterator[Task | None] = store.watch(task_id)
+
+    async def next(self) -> Task | None:
+        return await asyncio.wait_for(anext(self._seen), DEADLINE)
+
+    async def end(self) -> Task | None:
+        async with asyncio.timeout(DEADLINE):
+            async for task in self._seen:
+                if task is None or task.completed_at is not None:
+                    return task
+        raise AssertionError("the watch ended before the task")
+
+    async def __aenter__(self) -> _Watch:
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        close = getattr(self._seen, "aclose", None)
+        if close is not None:
+            await close()

@@ -1,0 +1,66 @@
+"""Workers: known by their heartbeats, until long after they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasklib.stores.base import Store
+from tasklib.testing.suite.builders import ANNA, BERT, OpenStore, beat_of
+
+
+class Workers:
+    async def test_a_heartbeat_makes_a_worker_known(self, store: Store) -> None:
+        assert await store.workers() == []
+        before = await store.now()
+        await store.beat(beat_of(ANNA, names=["a", "naïve ✓"], concurrency=8, running=3))
+        after = await store.now()
+        [worker] = await store.workers()
+        assert (worker.id, worker.hostname, worker.pid) == (ANNA, "host", 4711)
+        assert (sorted(worker.names), worker.concurrency, worker.running) == (["a", "naïve ✓"], 8, 3)
+        assert before <= worker.started_at <= after
+        assert before <= worker.seen_at <= after
+        assert worker.stopped_at is None
+        assert 0 <= worker.seconds_since_seen < 20
+
+    async def test_each_heartbeat_tells_the_latest(self, store: Store) -> None:
+        await store.beat(beat_of(ANNA, names=["a"], running=0))
+        [first] = await store.workers()
+        store.clock_offset += 10
+        await store.beat(beat_of(ANNA, names=["a", "b"], running=2))
+        [second] = await store.workers()
+        assert (second.started_at, second.running, sorted(second.names)) == (first.started_at, 2, ["a", "b"])
+        assert 10 <= (second.seen_at - first.seen_at).total_seconds() < 30
+
+    async def test_silence_is_measured_by_the_stores_clock(self, store: Store) -> None:
+        await store.beat(beat_of(ANNA))
+        store.clock_offset += 45
+        [worker] = await store.workers()
+        assert 45 <= worker.seconds_since_seen < 65
+
+    async def test_a_farewell_is_remembered(self, store: Store, open_store: OpenStore) -> None:
+        await store.beat(beat_of(ANNA))
+        await store.beat(beat_of(BERT))
+        other = await open_store()
+        await other.farewell(ANNA)
+        stopped = {worker.id: worker.stopped_at is not None for worker in await store.workers()}
+        assert stopped == {ANNA: True, BERT: False}
+
+    async def test_a_farewell_of_a_stranger_is_no_error(self, store: Store) -> None:
+        await store.farewell("nobody")
+        assert [worker.id for worker in await store.workers()] == []
+
+    async def test_those_long_gone_are_forgotten(self, store: Store) -> None:
+        await store.beat(beat_of(ANNA))
+        await store.beat(beat_of("stopped"))
+        await store.farewell("stopped")
+        await store.tidy()
+        assert ANNA in {worker.id for worker in await store.workers()}
+        store.clock_offset += 400 * 86400
+        await store.beat(beat_of(BERT))
+        await store.tidy()
+        assert [worker.id for worker in await store.workers()] == [BERT]
+
+    async def test_many_may_beat_at_once(self, store: Store, open_store: OpenStore) -> None:
+        stores = [store, await open_store()]
+        await asyncio.gather(*(stores[turn % 2].beat(beat_of(f"worker-{turn % 5}")) for turn in range(20)))
+        assert {worker.id for worker in await store.workers()} == {f"worker-{number}" for number in range(5)}

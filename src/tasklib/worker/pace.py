@@ -1,0 +1,34 @@
+"""How long tasks have been running lately: what prefetching goes by."""
+
+from __future__ import annotations
+
+PREFETCH_LIMIT = 500
+HORIZON_SECONDS = 0.1
+"""Prefetch what is expected to start within this time."""
+SHORTEST_SECONDS = 1e-5
+MEMORY = 50
+"""About how many tasks the average remembers."""
+
+
+class Pace:
+    """A moving average of run times. A long task counts at once, so that nothing is fetched to wait behind it."""
+
+    def __init__(self, concurrency: int) -> None:
+        self._concurrency = concurrency
+        self._mean: float | None = None
+
+    def note(self, count: int, seconds: float) -> None:
+        """`count` tasks have ended, after `seconds` of running in all."""
+        mean = seconds / count
+        if self._mean is None:
+            self._mean = mean
+        else:
+            weight = min(1.0, count / MEMORY) if mean < 4 * self._mean else 1.0
+            self._mean += weight * (mean - self._mean)
+
+    @property
+    def prefetch(self) -> int:
+        """How many more than can start at once are worth claiming."""
+        if self._mean is None:
+            return 0
+        return min(PREFETCH_LIMIT, int(self._concurrency * HORIZON_SECONDS / max(self._mean, SHORTEST_SECONDS)))

@@ -1,0 +1,296 @@
+"""Task + fact -> Change, case by case."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tasklib.core import decide
+from tasklib.core.codec import ERROR_LIMIT
+from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED, Change, Verdict, bucket_of, judge
+from tasklib.core.errors import TaskCancelled, TaskCompleted, TaskConflict, TaskNotFailed, TaskNotTerminal
+from tasklib.core.ids import uuid7
+from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.task import Claim, Task, TaskState
+
+NOON = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
+ID = uuid7(1, 2, 3)
+POLICY = RetryPolicy.LIBRARY
+
+
+def claim(retry_count: int = 0, max_retries: int = 3, retry_policy: RetryPolicy | None = None) -> Claim:
+    text = retry_policy.to_json() if retry_policy else None
+    return Claim(ID, "work", 7, "anna", "{}", retry_count, max_retries, None, text, NOON, "{}", None, False)
+
+
+def task(state: str, *, final: bool = False, **fields) -> Task:
+    return Task(
+        **{
+            "id": ID,
+            "name": "work",
+            "state": state,
+            "scheduled_at": NOON,
+            "created_at": NOON,
+            "updated_at": NOON,
+            "completed_at": NOON if final else None,
+            "version": 7,
+            **fields,
+        }
+    )
+
+
+def running(**fields) -> Task:
+    return task("running", **{"worker_id": "anna", "locked_until": NOON, "started_at": NOON, **fields})
+
+
+def guard(change: Change) -> tuple[object, ...]:
+    return change[:4]
+
+
+def test_success():
+    change = decide.settle(claim(2), Completed('{"value":1}', run_ms=30), POLICY)
+    assert change == Change(
+        id=ID,
+        version=7,
+        worker_id="anna",
+        locked_until=None,
+        state=TaskState.COMPLETED,
+        retry_count=2,
+        terminal=True,
+        result='{"value":1}',
+        run_ms=30,
+        bucket=bucket_of(30),
+    )
+
+
+def test_success_stands_although_somebody_asked_it_to_stop():
+    change = decide.settle(claim(), Completed('{"value":1}'), POLICY, cancel_requested=True)
+    assert (change.state, change.result) == (TaskState.COMPLETED, '{"value":1}')
+
+
+@pytest.mark.parametrize(("retry_count", "delay"), [(0, 5), (1, 10), (2, 20)])
+def test_failure_with_attempts_left(retry_count: int, delay: float):
+    change = decide.settle(claim(retry_count), Failed("boom", run_ms=30), POLICY)
+    assert guard(change) == (ID, 7, "anna", None)
+    assert (change.state, change.terminal, change.retry_count) == (TaskState.FAILED, False, retry_count + 1)
+    assert (change.due_in, change.error, change.result, change.leaves) == (delay, "boom", None, None)
+    assert (change.run_ms, change.bucket) == (30, bucket_of(30))
+    assert json.loads(change.entry or "") == {
+        "attempt": retry_count + 1,
+        "worker": "anna",
+        "started": "2026-01-01T12:00:00.123456Z",
+        "error": "boom",
+    }
+
+
+def test_failure_with_none_left():
+    change = decide.settle(claim(3), Failed("boom"), POLICY)
+    assert (change.state, change.terminal, change.retry_count, change.due_in) == (TaskState.FAILED, True, 3, None)
+    assert (change.error, json.loads(change.entry or "")["attempt"]) == ("boom", 4)
+
+
+def test_no_retries_means_one_attempt():
+    assert decide.settle(claim(0, max_retries=0), Failed("boom"), POLICY).terminal
+
+
+def test_unlimited_retries_never_end():
+    change = decide.settle(claim(10**6, max_retries=-1), Failed("boom"), POLICY)
+    assert (change.terminal, change.retry_count, change.due_in) == (False, 10**6 + 1, POLICY.cap)
+
+
+def test_a_final_failure_has_no_retry():
+    change = decide.settle(claim(0), Failed("boom", final=True, delay=3), POLICY)
+    assert (change.terminal, change.retry_count, change.due_in) == (True, 0, None)
+
+
+def test_the_handlers_delay_goes_before_the_policys():
+    assert decide.settle(claim(), Failed("boom", delay=0.5), POLICY).due_in == 0.5
+    assert decide.settle(claim(), Failed("boom", delay=0.0), POLICY).due_in == 0.0
+
+
+def test_the_rows_policy_goes_before_the_workers():
+    kept = claim(1, retry_policy=RetryPolicy(base=100, multiplier=3))
+    assert decide.settle(kept, Failed("boom"), POLICY).due_in == 300
+
+
+def test_the_spread_places_the_delay_within_the_jitter():
+    delays = [decide.settle(claim(), Failed("boom"), RetryPolicy.QUEUE, spread).due_in for spread in (-1, 0, 1)]
+    assert delays == [8, 10, 12]
+
+
+def test_a_child_process_that_died_makes_a_suspect():
+    change = decide.settle(claim(), Failed("killed", lost=True, run_ms=30), POLICY)
+    assert json.loads(change.entry or "")["lost"] is True
+    assert change.bucket == UNTIMED
+
+
+def test_released():
+    change = decide.settle(claim(2), Released(), POLICY)
+    assert change == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False)
+
+
+def test_snoozed():
+    change = decide.settle(claim(2), Snoozed(30), POLICY)
+    assert change == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False, due_in=30)
+
+
+def test_stopped_as_asked():
+    change = decide.settle(claim(1), Cancelled("stopped", run_ms=3), POLICY, cancel_requested=True)
+    assert (change.state, change.terminal, change.retry_count) == (TaskState.CANCELLED, True, 2)
+    assert (change.error, change.due_in, change.bucket) == ("stopped", None, bucket_of(3))
+    assert json.loads(change.entry or "")["attempt"] == 2
+
+
+@pytest.mark.parametrize("outcome", [Failed("boom"), Failed("boom", final=True), Released(), Snoozed(5)])
+def test_whatever_does_not_complete_after_it_was_asked_to_stop_is_cancelled(outcome: Outcome):
+    change = decide.settle(claim(1), outcome, POLICY, cancel_requested=True)
+    assert (change.state, change.terminal, change.retry_count, change.due_in) == (TaskState.CANCELLED, True, 2, None)
+    assert change.error
+    assert change.entry
+
+
+def test_errors_are_cut_in_the_row_and_more_in_the_history():
+    change = decide.settle(claim(), Failed("x" * 10**6), POLICY)
+    assert len(change.error or "") == ERROR_LIMIT
+    assert len(json.loads(change.entry or "")["error"]) == decide.HISTORY_ERROR_LIMIT
+
+
+def test_an_error_with_unstorable_characters_becomes_storable():
+    change = decide.settle(claim(), Failed("a\0b\ud800c"), POLICY)
+    assert change.error == "a\\x00b\\ud800c"
+    assert json.loads(change.entry or "")["error"] == change.error
+
+
+def test_an_expired_lease_is_a_failed_attempt_due_now():
+    change = decide.expire(running(retry_count=1, max_retries=3), "the lease ran out")
+    assert guard(change) == (ID, 7, "anna", NOON), "the lease itself is in the guard"
+    assert (change.state, change.terminal, change.retry_count, change.due_in) == (TaskState.FAILED, False, 2, 0)
+    assert (change.error, change.bucket) == ("the lease ran out", UNTIMED)
+    entry = json.loads(change.entry or "")
+    assert (entry["attempt"], entry["worker"], entry["lost"]) == (2, "anna", True)
+
+
+def test_an_expired_last_attempt_is_final():
+    change = decide.expire(running(retry_count=3, max_retries=3), "the lease ran out")
+    assert (change.state, change.terminal, change.retry_count, change.due_in) == (TaskState.FAILED, True, 3, None)
+
+
+def test_an_expired_task_that_was_asked_to_stop_is_cancelled():
+    change = decide.expire(running(cancel_requested_at=NOON), "the lease ran out")
+    assert (change.state, change.terminal, change.retry_count) == (TaskState.CANCELLED, True, 1)
+    assert change.locked_until == NOON
+    assert json.loads(change.entry or "")["lost"] is True
+
+
+@pytest.mark.parametrize("found", [task("pending", retry_count=1), task("failed", retry_count=1)])
+def test_cancel_of_what_does_not_run(found: Task):
+    assert decide.cancel(found) == Change(ID, 7, None, None, TaskState.CANCELLED, 1, True)
+
+
+def test_cancel_of_what_runs_can_only_ask():
+    assert decide.cancel(running()) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        (task("completed", final=True), TaskCompleted),
+        (task("cancelled", final=True), TaskCancelled),
+        (task("failed", final=True), TaskConflict),
+        (task("on hold"), TaskConflict),
+    ],
+)
+def test_cancel_of_what_is_over_is_refused(found: Task, error: type[TaskConflict]):
+    with pytest.raises(error) as caught:
+        decide.cancel(found)
+    assert (caught.value.task_id, caught.value.state) == (ID, found.state)
+
+
+def test_retry_by_hand_of_a_final_failure():
+    change = decide.retry_by_hand(task("failed", final=True, retry_count=3))
+    assert change == Change(ID, 7, None, None, TaskState.PENDING, 0, False, due_in=0.0, leaves=TaskState.FAILED)
+
+
+def test_retry_by_hand_of_a_waiting_failure_leaves_no_terminal_state():
+    change = decide.retry_by_hand(task("failed", retry_count=2))
+    assert change == Change(ID, 7, None, None, TaskState.PENDING, 0, False, due_in=0.0)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [task("pending"), running(), task("completed", final=True), task("cancelled", final=True), task("on hold")],
+    ids=lambda found: found.state,
+)
+def test_retry_by_hand_of_anything_else_is_refused(found: Task):
+    with pytest.raises(TaskNotFailed) as caught:
+        decide.retry_by_hand(found)
+    assert (caught.value.task_id, caught.value.state) == (ID, found.state)
+
+
+@pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
+def test_finished_tasks_may_be_deleted(state: str):
+    decide.check_deletable(task(state, final=True))
+
+
+@pytest.mark.parametrize("found", [task("pending"), running(), task("failed"), task("on hold")])
+def test_unfinished_tasks_may_not_be_deleted(found: Task):
+    with pytest.raises(TaskNotTerminal) as caught:
+        decide.check_deletable(found)
+    assert (caught.value.task_id, caught.value.state) == (ID, found.state)
+
+
+def test_buckets():
+    assert [bucket_of(ms) for ms in (0, 5, 6, 10, 11)] == [0, 0, 1, 1, 2]
+    assert bucket_of(300_000) == len(LATENCY_BOUNDS_MS) - 1
+    assert bucket_of(300_001) == len(LATENCY_BOUNDS_MS)
+
+
+class TestJudge:
+    """Why a guarded write matched nothing."""
+
+    changes = (
+        decide.settle(claim(), Completed('{"value":1}'), POLICY),
+        decide.settle(claim(), Failed("boom"), POLICY),
+        decide.settle(claim(), Failed("boom", final=True), POLICY),
+        decide.settle(claim(), Released(), POLICY),
+        decide.settle(claim(), Cancelled("stopped"), POLICY),
+        decide.expire(running(), "lost"),
+    )
+
+    @staticmethod
+    def written(change: Change) -> Task:
+        return task(
+            change.state,
+            final=change.terminal,
+            version=(change.version or 0) + 1,
+            retry_count=change.retry_count,
+            error=change.error,
+        )
+
+    def test_a_row_that_is_gone_is_missing(self):
+        assert {judge(change, None) for change in self.changes} == {Verdict.MISSING}
+
+    def test_a_row_as_this_write_would_have_left_it_is_already(self):
+        assert {judge(change, self.written(change)) for change in self.changes} == {Verdict.ALREADY}
+
+    def test_a_row_that_another_write_changed_is_lost(self):
+        for change in self.changes:
+            for other in self.changes:
+                if other is not change:
+                    assert judge(change, self.written(other)) is Verdict.LOST, (change, other)
+
+    def test_a_row_that_has_moved_on_since_is_lost(self):
+        for change in self.changes:
+            later = replace(self.written(change), version=(change.version or 0) + 2)
+            assert judge(change, later) is Verdict.LOST
+
+    def test_a_row_that_was_never_touched_is_lost(self):
+        for change in self.changes:
+            assert judge(change, running()) is Verdict.LOST
+            assert judge(change, running(locked_until=NOON + timedelta(hours=1))) is Verdict.LOST
+
+    def test_a_write_guarded_by_name_alone_cannot_know(self):
+        for change in self.changes:
+            assert judge(change._replace(version=None), self.written(change)) is Verdict.LOST

@@ -1,0 +1,29 @@
+"""Every store, one suite."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tasklib.stores.base import Store
+from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sqlite import SqliteStore
+from tasklib.testing.suite import OpenStore, StoreSuite
+
+
+class TestStores(StoreSuite):
+    @pytest.fixture
+    async def open_store(self, backend_url: str) -> AsyncIterator[OpenStore]:
+        async with AsyncExitStack() as stack:
+
+            async def open_store() -> Store:
+                store = PostgresStore(backend_url) if backend_url.startswith("postgres") else SqliteStore(backend_url)
+                await store.open()
+                stack.push_async_callback(store.close)
+                return store
+
+            yield open_store
+
+    @pytest.fixture
+    async def store(self, open_store: OpenStore) -> Store:
+        return await open_store()

@@ -1,0 +1,58 @@
+"""An empty database gets its schema at first use, however many come at once."""
+
+import asyncio
+
+import pytest
+
+from tasklib.core.errors import StoreClosed
+from tasklib.stores.base import Store
+from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sqlite import SqliteStore
+from tasklib.testing.suite.builders import fetch, submit
+
+
+def make(url: str) -> PostgresStore | SqliteStore:
+    return PostgresStore(url) if url.startswith("postgres") else SqliteStore(url)
+
+
+async def test_several_may_open_an_empty_database_at_once(backend_url: str):
+    stores = [make(backend_url) for _ in range(6)]
+    await asyncio.gather(*(store.open() for store in stores))
+    task_id = await submit(stores[0])
+    for store in stores:
+        assert (await fetch(store, task_id)).id == task_id
+        assert await store.schema_version() == len(store.migration_sql())
+        await store.close()
+
+
+async def test_several_may_migrate_an_empty_database_at_once(backend_url: str):
+    stores = [make(backend_url) for _ in range(4)]
+    steps = await asyncio.gather(*(store.migrate() for store in stores))
+    names = [name for name, _ in stores[0].migration_sql()]
+    assert sorted(steps, key=len) == [[], [], [], names]
+    for store in stores:
+        await store.close()
+
+
+async def test_a_plan_names_the_steps_and_takes_none(backend_url: str):
+    store = make(backend_url)
+    assert await store.schema_version() is None
+    assert await store.migrate(plan=True) == [name for name, _ in store.migration_sql()]
+    assert await store.schema_version() is None
+    await store.close()
+
+
+async def test_what_was_written_is_there_after_everybody_left(backend_url: str):
+    first = make(backend_url)
+    await first.open()
+    task_id = await submit(first, payload={"kept": True})
+    await first.close()
+    second: Store = make(backend_url)
+    await second.open()
+    assert (await fetch(second, task_id)).kwargs == {"kept": True}
+    await second.close()
+
+
+async def test_a_store_that_was_never_opened_is_closed(backend_url: str):
+    with pytest.raises(StoreClosed):
+        await make(backend_url).now()

@@ -1,0 +1,142 @@
+"""What type checkers must accept, and what they must infer. Never run: `test_typing.py` has it checked."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, assert_type
+from uuid import UUID
+
+from pydantic import BaseModel
+
+import tasklib
+from tasklib import Config, RetryPolicy, Task, TaskFunction, TaskHandle, TaskWorker, task
+
+
+class Invoice(BaseModel):
+    number: int
+    customer: str
+
+
+@task
+def send_email(to: str, subject: str = "Hello") -> bool:
+    return bool(to and subject)
+
+
+@task(max_retries=5, timeout_seconds=30)
+def process_image(path: str) -> str:
+    return f"processed_{path}"
+
+
+@task
+async def fetch(url: str, *, pages: int = 1) -> list[str]:
+    return [url] * pages
+
+
+@task(name="billing.invoice", priority=3, tags={"team": "billing"}, retry=RetryPolicy(base=1.0), executor="process")
+async def make_invoice(customer: str) -> Invoice:
+    return Invoice(number=1, customer=customer)
+
+
+@task
+def forget(user_id: UUID) -> None:
+    pass
+
+
+@task()
+def with_empty_brackets(number: int) -> int:
+    return number
+
+
+def plain_calls() -> None:
+    assert_type(send_email("user@example.com"), bool)
+    assert_type(send_email(to="user@example.com", subject="Hi"), bool)
+    assert_type(process_image("cat.png"), str)
+    assert_type(with_empty_brackets(1), int)
+    as_callable: Callable[[str], bool] = send_email
+    as_callable("user@example.com")
+
+
+async def plain_async_calls() -> None:
+    assert_type(await fetch("https://example.com", pages=2), list[str])
+    assert_type(await make_invoice("ACME"), Invoice)
+    assert_type(await asyncio.create_task(fetch("https://example.com")), list[str])
+
+
+def blocking_submits() -> None:
+    assert_type(send_email.submit("user@example.com", subject="Hi"), TaskHandle[bool])
+    assert_type(process_image.submit(path="cat.png"), TaskHandle[str])
+    assert_type(fetch.submit("https://example.com", pages=2), TaskHandle[list[str]])
+    assert_type(make_invoice.submit("ACME"), TaskHandle[Invoice])
+    assert_type(forget.submit(UUID(int=1)).result(), None)
+
+
+async def async_submits() -> None:
+    assert_type(await send_email.submit_async("user@example.com"), TaskHandle[bool])
+    assert_type(await fetch.submit_async("https://example.com"), TaskHandle[list[str]])
+    assert_type(await make_invoice.submit_async(customer="ACME"), TaskHandle[Invoice])
+
+
+def submits_with_options() -> None:
+    soon = send_email.options(
+        delay_seconds=1.5,
+        max_retries=-1,
+        timeout_seconds=60,
+        priority=10,
+        tags={"batch": "daily"},
+        idempotency_key="welcome-1",
+        retry=RetryPolicy(base=1, multiplier=3),
+        connection=object(),
+    )
+    assert_type(soon.submit("user@example.com", subject="Hi"), TaskHandle[bool])
+    assert_type(fetch.options(run_at=datetime(2030, 1, 1, tzinfo=UTC)).submit("https://a"), TaskHandle[list[str]])
+    assert_type(send_email.submit_many([{"to": "a@example.com"}, {"to": "b@example.com"}]), list[UUID])
+
+
+async def results(handle: TaskHandle[Invoice]) -> None:
+    assert_type(handle.id, UUID)
+    assert_type(handle.created, bool)
+    assert_type(handle.result(timeout=5), Invoice)
+    assert_type(await handle.result_async(), Invoice)
+    assert_type(handle.result().number, int)
+    assert_type(handle.wait(1.5), Task)
+    assert_type(await handle.wait_async(), Task)
+    assert_type(handle.cancel(), Task)
+    wider: TaskHandle[BaseModel] = handle
+    wider.result().model_dump()
+
+
+async def the_functions_of_the_library() -> None:
+    tasklib.init(Config(database_url="sqlite:///tasks.db", max_retries=1, lock_timeout_seconds=60))
+    tasklib.init()
+    task_id = await tasklib.submit_task(send_email, to="user@example.com", delay_seconds=5, priority=1, tags={"a": 1})
+    assert_type(task_id, UUID)
+    assert_type(tasklib.submit_task_sync(fetch, url="https://example.com"), UUID)
+    assert_type(await tasklib.submit_many(send_email, [{"to": "a@example.com"}], priority=1), list[UUID])
+    assert_type(tasklib.get_task(task_id), Task | None)
+    assert_type(await tasklib.get_task_async(str(task_id)), Task | None)
+    assert_type(tasklib.list_tasks(state="failed", name="send_email", limit=10), list[Task])
+    found = tasklib.wait_for(task_id, timeout=10)
+    assert_type(tasklib.is_completed(found), bool)
+    assert_type(found.scheduled_at, datetime)
+    assert_type(found.locked_until, datetime | None)
+    for name, (function, params, options) in tasklib.get_registered_tasks().items():
+        assert_type(name, str)
+        assert_type(function, Callable[..., Any])
+        assert_type(params, type[BaseModel])
+        assert_type(options.max_retries, int | None)
+
+
+async def a_worker() -> None:
+    worker = TaskWorker(Config(), concurrency=4, poll_interval_seconds=0.5)
+    assert_type(worker.worker_id, str)
+    assert_type(await worker.run(), None)
+    await TaskWorker(names=["send_email"], burst=True, handle_signals=False, parallelism={"send_email": 2}).run()
+
+
+def functions_that_take_tasks(
+    job: TaskFunction[[str], bool, bool], later: TaskFunction[[str], Coroutine[Any, Any, int], int]
+) -> None:
+    assert_type(job("x"), bool)
+    assert_type(job.submit("x").result(), bool)
+    assert_type(later.submit("x").result(), int)
+    assert_type(later.name, str)

@@ -1,0 +1,99 @@
+"""What type checkers must reject: every line marked `# error:`, and no other. Never run: `test_typing.py` has it
+checked, without the ignores, which are there for the checks of the project as a whole."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import tasklib
+from tasklib import TaskWorker, task
+
+
+@task
+def send_email(to: str, subject: str) -> bool:
+    return bool(to and subject)
+
+
+@task(max_retries=5, timeout_seconds=30)
+def process_image(path: str) -> str:
+    return f"processed_{path}"
+
+
+@task
+async def count_words(text: str, *, language: str = "en") -> int:
+    return len(text.split()) if language else 0
+
+
+def submits() -> None:
+    send_email.submit(123, "Hello")  # type: ignore[arg-type]  # error: wrong type
+    send_email.submit("user@example.com")  # type: ignore[call-arg]  # error: missing argument
+    send_email.submit("user@example.com", "Hello", body="...")  # type: ignore[call-arg]  # error: unknown argument
+    send_email.submit("user@example.com", "Hello", "again")  # type: ignore[call-arg]  # error: too many arguments
+    send_email.submit(to="user@example.com", subject=None)  # type: ignore[arg-type]  # error: wrong type
+    process_image.submit(path=b"cat.png")  # type: ignore[arg-type]  # error: wrong type, decorated with options
+    process_image.submit()  # type: ignore[call-arg]  # error: missing argument, decorated with options
+    process_image.submit("cat.png", priority=3)  # type: ignore[call-arg]  # error: options go through .options()
+    count_words.submit(7)  # type: ignore[arg-type]  # error: wrong type, async def
+    count_words.submit("two words", "en")  # type: ignore[call-arg]  # error: keyword only
+
+
+async def async_submits() -> None:
+    await send_email.submit_async(to="user@example.com", subject=5)  # type: ignore[arg-type]  # error: wrong type
+    await count_words.submit_async(words="two")  # type: ignore[call-arg]  # error: unknown argument
+    await count_words.submit_async()  # type: ignore[call-arg]  # error: missing argument
+    handle = await count_words.submit_async("two words")
+    handle.result().upper()  # type: ignore[attr-defined]  # error: the result is an int
+    flag: bool = await handle.result_async()  # type: ignore[assignment]  # error: an int is no bool
+    text: str = await send_email.submit_async("user@example.com", "Hello")  # type: ignore[assignment]  # error: a handle
+    print(flag, text)
+
+
+def plain_calls() -> None:
+    send_email("user@example.com")  # type: ignore[call-arg]  # error: missing argument
+    send_email(to=1, subject="Hello")  # type: ignore[arg-type]  # error: wrong type
+    process_image("cat.png", "dog.png")  # type: ignore[call-arg]  # error: too many arguments
+    number: int = process_image("cat.png")  # type: ignore[assignment]  # error: it returns text
+    words: int = count_words("two words")  # type: ignore[assignment]  # error: a coroutine must be awaited
+    print(number, words)
+
+
+def options() -> None:
+    send_email.options(priority="x")  # type: ignore[arg-type]  # error: a priority is a whole number
+    send_email.options(delay_seconds=timedelta(seconds=5))  # type: ignore[arg-type]  # error: a delay is in seconds
+    send_email.options(run_at="tomorrow")  # type: ignore[arg-type]  # error: run_at is a datetime
+    send_email.options(tags=["daily"])  # type: ignore[arg-type]  # error: tags are a mapping
+    send_email.options(urgent=True)  # type: ignore[call-arg]  # error: unknown option
+    send_email.options(10)  # type: ignore[call-arg]  # error: options are given by name
+    send_email.options(priority=10).submit("user@example.com")  # type: ignore[call-arg]  # error: missing argument after options
+    send_email.options(priority=10)("user@example.com", "Hello")  # type: ignore[operator]  # error: with options it can only be submitted
+
+
+def results() -> None:
+    path: bytes = process_image.submit("cat.png").result()  # type: ignore[assignment]  # error: the result is text
+    process_image.submit("cat.png").result(timeout="5")  # type: ignore[arg-type]  # error: a timeout is in seconds
+    print(send_email.submit("user@example.com", "Hello").state)  # type: ignore[attr-defined]  # error: a handle has no state
+    print(path)
+
+
+def definitions() -> None:
+    task(max_retries="5")(len)  # type: ignore[call-overload]  # error: max_retries is a whole number
+    task(timeout_seconds=1.5)(len)  # type: ignore[call-overload]  # error: timeout_seconds is a whole number
+    task(executor="rocket")(len)  # type: ignore[call-overload]  # error: unknown executor
+    task(retries=5)(len)  # type: ignore[call-overload]  # error: unknown option
+    task("send_email")  # type: ignore[call-overload]  # error: a name is given as name=
+
+
+async def the_functions_of_the_library(task_id: UUID) -> None:
+    await tasklib.submit_task("send_email", to="user@example.com")  # type: ignore[arg-type]  # error: a function, not its name
+    await tasklib.submit_task(send_email, to="user@example.com", priority="high")  # type: ignore[arg-type]  # error: wrong type
+    tasklib.get_task(5)  # type: ignore[arg-type]  # error: ids are UUIDs or their text
+    print(tasklib.get_task(task_id).state)  # type: ignore[union-attr]  # error: it may be None
+    tasklib.list_tasks(limit="10")  # type: ignore[arg-type]  # error: a limit is a number
+    tasklib.wait_for(task_id, timeout="10")  # type: ignore[arg-type]  # error: a timeout is in seconds
+    tasklib.is_completed(task_id)  # type: ignore[arg-type]  # error: a task, not its id
+
+
+def workers() -> None:
+    TaskWorker("sqlite:///tasks.db")  # type: ignore[arg-type]  # error: a Config, not a URL
+    TaskWorker(concurrency="4")  # type: ignore[arg-type]  # error: concurrency is a whole number
+    TaskWorker(poll_interval_seconds=None)  # type: ignore[arg-type]  # error: seconds are needed
+    TaskWorker(threads=4)  # type: ignore[call-arg]  # error: unknown argument

@@ -1,0 +1,110 @@
+"""Tasks for workers in processes of their own. Each start is noted in a file, one line a write."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import threading
+from pathlib import Path
+
+from tasklib import Snooze, current_task, task
+
+JOURNAL = "TASKLIB_TEST_JOURNAL"
+
+
+def note(*words: object) -> None:
+    """One write, so that a killed process leaves no half line."""
+    path = Path(os.environ[JOURNAL])
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(fd, (" ".join(map(str, (*words, current_task().id, os.getpid()))) + "\n").encode())
+    finally:
+        os.close(fd)
+
+
+@task
+def work(number: int) -> int:
+    note("work", number)
+    return number * 2
+
+
+@task(max_retries=2)
+def poison() -> None:
+    note("poison")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
+def wait_for_file(path: str) -> str:
+    note("wait")
+    gate = threading.Event()
+    while not Path(path).exists():
+        gate.wait(0.01)
+    return path
+
+
+@task
+async def wait_for_file_async(path: str) -> str:
+    note("wait")
+    while not Path(path).exists():
+        await asyncio.sleep(0.01)  # noqa: TID251 - a handler that takes its time
+    return path
+
+
+@task
+def blocks_forever() -> None:
+    note("blocks")
+    threading.Event().wait()
+
+
+@task(name="snoozes")
+def snoozes() -> None:
+    raise Snooze(delay=3600)
+
+
+@task(executor="process")
+def in_child(number: int) -> int:
+    note("child", number)
+    return number + 1
+
+
+@task(executor="process")
+async def in_child_async(number: int) -> int:
+    return number + 2
+
+
+@task(executor="process", timeout_seconds=1, max_retries=0)
+def holds_the_interpreter() -> None:
+    note("holds")
+    ctypes.PyDLL(None).sleep(60)  # a C call that keeps the interpreter's lock
+
+
+@task(executor="process", max_retries=0)
+def dies(how: str) -> None:
+    note("dies", how)
+    if how == "segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    os._exit(7)
+
+
+@task(executor="process")
+def child_waits(path: str) -> str:
+    note("child_waits")
+    gate = threading.Event()
+    while not Path(path).exists():
+        gate.wait(0.01)
+    return path
+
+
+@task
+def holds_gil(seconds: int) -> str:
+    note("holds_gil")
+    ctypes.PyDLL(None).sleep(seconds)
+    return "done"
+
+
+@task
+async def blocks_the_loop(seconds: float) -> str:
+    note("blocks_the_loop")
+    threading.Event().wait(seconds)
+    return "done"

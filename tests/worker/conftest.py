@@ -1,0 +1,55 @@
+"""A queue on each backend, and workers on it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import asyncio
+import pytest
+
+from tasklib import Config, TaskWorker
+from tasklib.core.registry import Registry
+from tasklib.doors.default import use_engine
+from tasklib.engine.engine import Engine
+
+Serve = Callable[..., AbstractAsyncContextManager[TaskWorker]]
+
+
+@pytest.fixture
+def registry() -> Registry:
+    """Task types of this test alone."""
+    return Registry()
+
+
+@pytest.fixture
+async def engine(backend_url: str) -> AsyncIterator[Engine]:
+    """The default queue of this test."""
+    engine = Engine(Config(database_url=backend_url, heartbeat_seconds=0.1, dead_after_seconds=1.5, lock_timeout_seconds=20))
+    before = use_engine(engine)
+    yield engine
+    use_engine(before)
+    await engine.close()
+
+
+@pytest.fixture
+def serve(engine: Engine, registry: Registry) -> Serve:
+    """`async with serve() as worker`: a worker in this loop, stopped at the end."""
+
+    @asynccontextmanager
+    async def start(concurrency: int = 4, **options: Any) -> AsyncIterator[TaskWorker]:
+        options.setdefault("engine", engine)
+        worker = TaskWorker(
+            concurrency=concurrency,
+            poll_interval_seconds=0.1,
+            registry=registry,
+            handle_signals=False,
+            **options,
+        )
+        running = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            await asyncio.wait_for(running, 20)
+
+    return start

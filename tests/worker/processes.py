@@ -1,0 +1,78 @@
+"""Starts workers as real processes and reads what they left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.worker.app import JOURNAL
+
+ROOT = Path(__file__).parents[2]
+
+
+class WorkerProcess:
+    def __init__(self, url: str, folder: Path, concurrency: int, burst: bool, settings: dict[str, Any]) -> None:
+        config = {"database_url": url, "heartbeat_seconds": 0.2, "dead_after_seconds": 1.0, "lock_timeout_seconds": 30, **settings}
+        self.log = folder / f"worker-{len(list(folder.glob('worker-*.log')))}.log"
+        command = [sys.executable, "-m", "tests.worker.program", json.dumps(config), str(concurrency)]
+        self.process = subprocess.Popen(
+            [*command, "burst"] if burst else command,
+            cwd=ROOT,
+            env={**os.environ, JOURNAL: str(folder / "journal"), "PYTHONPATH": str(ROOT)},
+            stderr=self.log.open("wb"),
+            stdin=subprocess.DEVNULL,
+        )
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    def send(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, timeout: float = 30) -> int:
+        return self.process.wait(timeout)
+
+
+class Fleet:
+    """Workers on one queue, and the journal that their tasks write."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self._url, self._folder = url, folder
+        self.workers: list[WorkerProcess] = []
+
+    def start(self, concurrency: int = 4, *, burst: bool = False, **settings: Any) -> WorkerProcess:
+        worker = WorkerProcess(self._url, self._folder, concurrency, burst, settings)
+        self.workers.append(worker)
+        return worker
+
+    @property
+    def journal(self) -> list[list[str]]:
+        path = self._folder / "journal"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def starts(self, word: str) -> Counter[str]:
+        """How often each task noted this word, by id."""
+        return Counter(line[-2] for line in self.journal if line[0] == word)
+
+    def stop(self) -> None:
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.send(signal.SIGKILL)
+            worker.wait()
+
+
+@contextmanager
+def fleet_on(url: str, folder: Path) -> Iterator[Fleet]:
+    fleet = Fleet(url, folder)
+    os.environ[JOURNAL] = str(folder / "journal")
+    try:
+        yield fleet
+    finally:
+        fleet.stop()

@@ -1,0 +1,238 @@
+"""Workers as real processes that die, freeze and are told to stop."""
+
+import signal
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasklib import Config, TaskState, is_terminal
+from tasklib.core import decide
+from tasklib.core.decide import Verdict
+from tasklib.core.outcome import Completed
+from tasklib.core.retry import RetryPolicy
+from tasklib.doors.default import use_engine
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import ClaimRequest, Filter
+from tests.waiting import eventually, eventually_async
+from tests.worker import app
+from tests.worker.processes import Fleet, fleet_on
+
+LONG = 60
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_url(request: pytest.FixtureRequest) -> str:
+    """Backends that several processes can share."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def fleet(shared_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet_on(shared_url, tmp_path) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+async def queue(shared_url: str) -> AsyncIterator[Engine]:
+    engine = Engine(Config(database_url=shared_url))
+    before = use_engine(engine)
+    yield engine
+    use_engine(before)
+    await engine.close()
+
+
+async def count(engine: Engine, state: str) -> int:
+    return (await engine.count(Filter(states=[state]), 100_000)).value
+
+
+@pytest.mark.timeout(240)
+async def test_5000_tasks_drain_although_one_of_two_workers_is_killed_in_mid_batch(fleet: Fleet, queue: Engine):
+    ids = await app.work.submit_many_async({"number": number} for number in range(5000))
+    victim, survivor = fleet.start(8), fleet.start(8)
+    await eventually_async(lambda: len(fleet.journal) > 500, LONG)
+    victim.send(signal.SIGKILL)
+    assert victim.wait() == -signal.SIGKILL
+    assert await count(queue, TaskState.COMPLETED) < 5000, "killed too late to prove anything"
+
+    async def all_done() -> bool:
+        return await count(queue, TaskState.COMPLETED) == 5000
+
+    await eventually_async(all_done, LONG)
+    assert survivor.process.poll() is None
+    tasks = await (await queue.store()).get(ids)
+    assert [task.result for task in tasks if task] == [{"value": number * 2} for number in range(5000)]
+    starts = fleet.starts("work")
+    assert set(starts) == {str(task_id) for task_id in ids}
+    for task in tasks:
+        assert task is not None
+        assert starts[str(task.id)] <= task.attempts, "no start without its attempt"
+
+
+@pytest.mark.timeout(180)
+async def test_a_task_that_kills_its_worker_stops_after_its_last_attempt(fleet: Fleet, queue: Engine):
+    handle = await app.poison.submit_async()
+    bystander = await app.work.submit_async(1)
+
+    async def finished() -> bool:
+        if all(worker.process.poll() is not None for worker in fleet.workers):
+            fleet.start(1)
+        return is_terminal(await queue.need(handle.id))
+
+    await eventually_async(finished, LONG, interval=0.05)
+    done = await queue.need(handle.id)
+    assert (done.state, done.attempts, done.retry_count) == (TaskState.FAILED, 3, 2)
+    assert "WorkerLost" in (done.error or "")
+    assert fleet.starts("poison") == {str(handle.id): 3}, "exactly as many starts as attempts"
+    assert (await bystander.wait_async(LONG)).state == TaskState.COMPLETED
+
+
+async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: Fleet, queue: Engine, tmp_path: Path):
+    gate = tmp_path / "gate"
+    handle = await app.wait_for_file.submit_async(str(gate))
+    frozen = fleet.start(1)
+    await eventually_async(lambda: len(fleet.journal) == 1, LONG)
+    frozen.send(signal.SIGSTOP)
+    try:
+        fleet.start(1)
+        await eventually_async(lambda: len(fleet.journal) == 2, LONG)
+        gate.touch()
+        done = await handle.wait_async(LONG)
+    finally:
+        frozen.send(signal.SIGCONT)
+    assert (done.state, done.attempts) == (TaskState.COMPLETED, 2)
+    await eventually_async(lambda: "lost" in frozen.said or "no longer this worker's" in frozen.said, LONG)
+    assert await queue.need(handle.id) == done, "nothing it does changes the row"
+    assert frozen.process.poll() is None
+
+
+async def test_a_short_freeze_is_survived_without_a_second_start(fleet: Fleet, queue: Engine, tmp_path: Path):
+    gate = tmp_path / "gate"
+    handle = await app.wait_for_file.submit_async(str(gate))
+    settings = {"heartbeat_seconds": 0.5, "dead_after_seconds": 20.0}
+    first = fleet.start(1, **settings)
+    fleet.start(1, **settings)
+    await eventually_async(lambda: len(fleet.journal) == 1, LONG)
+    holder = next(worker for worker in fleet.workers if str(worker.process.pid) == fleet.journal[0][-1])
+    holder.send(signal.SIGSTOP)
+    before = (await queue.need(handle.id)).locked_until
+    holder.send(signal.SIGCONT)
+
+    async def extended() -> bool:
+        return (await queue.need(handle.id)).locked_until != before
+
+    await eventually_async(extended, LONG)
+    gate.touch()
+    assert (await handle.wait_async(LONG)).attempts == 1
+    assert len(fleet.journal) == 1
+    assert first.process.poll() is None
+
+
+async def test_sigterm_lets_short_tasks_finish_and_gives_long_ones_back(fleet: Fleet, queue: Engine, tmp_path: Path):
+    gate = tmp_path / "gate"
+    short = await app.wait_for_file.submit_async(str(gate))
+    short_async = await app.wait_for_file_async.submit_async(str(gate))
+    long = await app.blocks_forever.submit_async()
+    worker = fleet.start(3, shutdown_grace_seconds=1.0)
+    await eventually_async(lambda: len(fleet.journal) == 3, LONG)
+    worker.send(signal.SIGTERM)
+    await eventually_async(lambda: "stops" in worker.said, LONG)
+    gate.touch()
+    assert worker.wait() == 0
+    assert (await queue.need(short.id)).state == TaskState.COMPLETED
+    assert (await queue.need(short_async.id)).state == TaskState.COMPLETED
+    given_back = await queue.need(long.id)
+    assert (given_back.state, given_back.attempts, given_back.worker_id) == (TaskState.PENDING, 0, None)
+    fleet.start(1)
+    await eventually_async(lambda: fleet.starts("blocks")[str(long.id)] == 2, LONG)
+    assert (await queue.need(long.id)).attempts == 1, "it started again under the same number"
+
+
+async def test_a_second_signal_leaves_at_once(fleet: Fleet, queue: Engine):
+    await app.blocks_forever.submit_async()
+    worker = fleet.start(1, shutdown_grace_seconds=3600)
+    await eventually_async(lambda: len(fleet.journal) == 1, LONG)
+    worker.send(signal.SIGTERM)
+    await eventually_async(lambda: "stops" in worker.said, LONG)
+    worker.send(signal.SIGTERM)
+    assert worker.wait(20) == 0
+
+
+async def test_a_stale_completion_is_refused_and_logged(
+    queue: Engine, caplog: pytest.LogCaptureFixture, fleet: Fleet
+):
+    handle = await app.work.submit_async(3)
+    store = await queue.store()
+    request = ClaimRequest(worker_id="slow-poke", names=["work"], slots=1, lease_seconds=5)
+    [stale] = (await store.claim(request)).claims
+    queue.advance(6)
+    assert await queue.expire() == 1
+    expired = await queue.need(handle.id)
+    assert (expired.state, expired.retry_count, expired.next_retry_at is not None) == (TaskState.FAILED, 1, True)
+    assert "lease" in (expired.error or "")
+    change = decide.settle(stale, Completed('{"value":"stale"}'), RetryPolicy.LIBRARY)
+    assert await store.settle([change]) == [Verdict.LOST]
+    assert await queue.need(handle.id) == expired
+
+
+async def test_a_blocked_loop_does_not_stop_the_heartbeat(fleet: Fleet, queue: Engine):
+    handle = await app.blocks_the_loop.submit_async(4.0)
+    fleet.start(1, heartbeat_seconds=0.2, dead_after_seconds=1.0, lock_timeout_seconds=1.2)
+    fleet.start(1)
+    assert (await handle.wait_async(LONG)).attempts == 1
+    assert len(fleet.starts("blocks_the_loop")) == 1
+
+
+async def test_a_call_that_holds_the_interpreter_gives_one_accepted_outcome(fleet: Fleet, queue: Engine):
+    handle = await app.holds_gil.submit_async(4)
+    fleet.start(1, dead_after_seconds=1.0)
+    fleet.start(1, dead_after_seconds=1.0)
+    done = await handle.wait_async(LONG)
+    assert done.state == TaskState.COMPLETED
+    assert sum(fleet.starts("holds_gil").values()) <= done.attempts
+    assert [entry["attempt"] for entry in done.history] == list(range(1, done.attempts))
+
+
+# -- child processes --------------------------------------------------------------------------------------------------
+
+
+async def test_process_tasks_run_in_children_and_die_alone(fleet: Fleet, queue: Engine, tmp_path: Path):
+    gate = tmp_path / "gate"
+    sibling = await app.child_waits.submit_async(str(gate))
+    doomed = [await app.dies.submit_async(how) for how in ("segfault", "exit")]
+    fine = [await app.in_child.submit_async(1), await app.in_child_async.submit_async(1)]
+    worker = fleet.start(2)
+    errors = [(await handle.wait_async(LONG)).error or "" for handle in doomed]
+    assert "SIGSEGV" in errors[0]
+    assert "exit code 7" in errors[1]
+    gate.touch()
+    assert await sibling.result_async(LONG) == str(gate)
+    assert [await handle.result_async(LONG) for handle in fine] == [2, 3]
+    assert all(line[-1] != str(worker.process.pid) for line in fleet.journal), "not in the worker itself"
+    assert worker.process.poll() is None
+
+
+async def test_a_process_task_in_a_c_call_ends_at_its_timeout(fleet: Fleet, queue: Engine):
+    fleet.start(1)
+    handle = await app.holds_the_interpreter.submit_async()
+    done = await handle.wait_async(LONG)
+    assert done.completed_at is not None
+    assert done.started_at is not None
+    assert "TaskTimedOut" in (done.error or "")
+    ran = (done.completed_at - done.started_at).total_seconds()
+    assert 0.9 < ran < 4, "the start of the child is part of it"
+    assert await (await app.in_child.submit_async(4)).result_async(LONG) == 5
+
+
+async def test_children_are_gone_when_their_parent_is_killed(fleet: Fleet, queue: Engine, tmp_path: Path):
+    await app.child_waits.submit_async(str(tmp_path / "never"))
+    worker = fleet.start(1)
+    await eventually_async(lambda: len(fleet.journal) == 1, LONG)
+    child = int(fleet.journal[0][-1])
+    assert psutil.Process(child).ppid() == worker.process.pid
+    worker.send(signal.SIGKILL)
+    worker.wait()
+    eventually(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE, 10)
+

@@ -1,0 +1,266 @@
+"""How tasks run: in threads, in the loop, in processes; in order; stopped in time."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tasklib import TaskCancelled, TaskState, current_task, task
+from tasklib.core.registry import Registry
+from tasklib.engine.engine import Engine
+from tasklib.testing import drain_async
+from tests.waiting import eventually_async
+from tests.worker.conftest import Serve
+
+
+async def test_def_tasks_run_in_threads_and_async_ones_in_the_loop(engine: Engine, registry: Registry):
+    @task(registry=registry)
+    def in_thread() -> str:
+        return threading.current_thread().name
+
+    @task(registry=registry)
+    async def in_loop() -> str:
+        await asyncio.sleep(0)  # noqa: TID251 - a handler that yields to the loop
+        return threading.current_thread().name
+
+    first, second = await in_thread.submit_async(), await in_loop.submit_async()
+    await drain_async(engine, registry=registry)
+    assert (await first.result_async(5)).startswith("tasklib-thread")
+    assert (await second.result_async(5)) == threading.current_thread().name
+
+
+async def test_priority_goes_first_then_first_come_first_served(engine: Engine, registry: Registry):
+    order: list[int] = []
+
+    @task(registry=registry)
+    def note(number: int) -> None:
+        order.append(number)
+
+    @task(registry=registry)
+    async def note_async(number: int) -> None:
+        order.append(number)
+
+    for number, (kind, priority) in enumerate([(note, 0), (note_async, 0), (note, 5), (note_async, -3), (note, 0), (note_async, 5)]):
+        await kind.options(priority=priority).submit_async(number)
+    await drain_async(engine, registry=registry)
+    assert order == [2, 5, 0, 1, 4, 3]
+
+
+async def test_no_more_run_at_once_than_the_concurrency(engine: Engine, registry: Registry, serve: Serve):
+    gate, lock, running, most = threading.Event(), threading.Lock(), 0, 0
+
+    def enter() -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+
+    def leave() -> None:
+        nonlocal running
+        with lock:
+            running -= 1
+
+    @task(registry=registry)
+    def threaded() -> None:
+        enter()
+        gate.wait(10)
+        leave()
+
+    @task(registry=registry)
+    async def native() -> None:
+        enter()
+        await asyncio.to_thread(gate.wait, 10)
+        leave()
+
+    handles = [await (threaded if number % 2 else native).submit_async() for number in range(8)]
+    async with serve(concurrency=3):
+        await eventually_async(lambda: running == 3)
+        gate.set()
+        for handle in handles:
+            await handle.wait_async(10)
+    assert most == 3
+
+
+async def test_current_task_knows_its_task(engine: Engine, registry: Registry):
+    seen = []
+
+    @task(registry=registry, timeout_seconds=60, tags={"team": "blue"})
+    def look() -> None:
+        me = current_task()
+        seen.append((me.id, me.name, me.attempt, me.tags, me.lease_lost, me.cancel_requested))
+        assert me.seconds_left is not None
+        assert 50 < me.seconds_left <= 60
+
+    handle = await look.submit_async()
+    await drain_async(engine, registry=registry)
+    assert (await engine.need(handle.id)).error is None
+    assert seen == [(handle.id, "look", 1, {"team": "blue"}, False, False)]
+    with pytest.raises(Exception, match="outside of a running task"):
+        current_task()
+
+
+@pytest.mark.parametrize("kind", ["async", "spin", "sleeping thread"])
+async def test_a_timeout_ends_the_task_and_the_worker_goes_on(
+    engine: Engine, registry: Registry, serve: Serve, kind: str
+):
+    never = threading.Event()
+
+    @task(registry=registry, timeout_seconds=1, max_retries=0, name="slow")
+    async def waits() -> None:
+        await asyncio.Event().wait()
+
+    spinner = Registry()
+
+    @task(registry=spinner, timeout_seconds=1, max_retries=0, name="slow")
+    def spins() -> None:
+        while not never.is_set():
+            pass
+
+    sleeper = Registry()
+
+    @task(registry=sleeper, timeout_seconds=1, max_retries=0, name="slow")
+    def sleeps() -> None:
+        never.wait(60)
+
+    chosen, own = {"async": (waits, registry), "spin": (spins, spinner), "sleeping thread": (sleeps, sleeper)}[kind]
+
+    @task(registry=own)
+    def quick() -> str:
+        return "still here"
+
+    try:
+        async with serve(concurrency=1) if own is registry else _serve_with(engine, own):
+            handle = await chosen.submit_async()
+            done = await handle.wait_async(10)
+            assert done.completed_at is not None
+            assert done.started_at is not None
+            assert 0.9 < (done.completed_at - done.started_at).total_seconds() < 2.5
+            assert "TaskTimedOut" in (done.error or "")
+            assert await (await quick.submit_async()).result_async(10) == "still here"
+    finally:
+        never.set()
+
+
+def _serve_with(engine: Engine, registry: Registry):  # type: ignore[no-untyped-def]
+    from contextlib import asynccontextmanager
+
+    from tasklib import TaskWorker
+
+    @asynccontextmanager
+    async def start():  # type: ignore[no-untyped-def]
+        worker = TaskWorker(concurrency=1, poll_interval_seconds=0.1, registry=registry, handle_signals=False, engine=engine)
+        running = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            worker.stop()
+            await asyncio.wait_for(running, 20)
+
+    return start()
+
+
+async def test_an_exception_for_one_task_never_lands_in_the_next(engine: Engine, registry: Registry, serve: Serve):
+    """Many tasks that end right around their timeout: each gets its own end, and no other's."""
+    bystander_errors = []
+
+    @task(registry=registry, timeout_seconds=1, max_retries=0)
+    def borderline(number: int) -> int:
+        end = threading.Event()
+        end.wait(0.97 + number * 0.004)
+        return number
+
+    @task(registry=registry, max_retries=0)
+    def bystander(number: int) -> int:
+        return sum(range(20_000)) + number
+
+    async with serve(concurrency=8):
+        edge = [await borderline.submit_async(number) for number in range(16)]
+        near = [await bystander.submit_async(number) for number in range(300)]
+        for handle in near:
+            done = await handle.wait_async(20)
+            if done.state != TaskState.COMPLETED:
+                bystander_errors.append(done.error)
+        for handle in edge:
+            assert (await handle.wait_async(20)).state in (TaskState.COMPLETED, TaskState.FAILED)
+    assert bystander_errors == []
+
+
+@pytest.mark.parametrize("kind", ["async", "thread"])
+async def test_cancel_stops_a_running_task(engine: Engine, registry: Registry, serve: Serve, kind: str):
+    started = threading.Event()
+
+    @task(registry=registry, name="endless")
+    async def waits() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    threaded = Registry()
+
+    @task(registry=threaded, name="endless")
+    def spins() -> None:
+        started.set()
+        while True:
+            pass
+
+    chosen, manager = (waits, serve(1)) if kind == "async" else (spins, _serve_with(engine, threaded))
+    async with manager:
+        handle = await chosen.submit_async()
+        await eventually_async(started.is_set)
+        asked = await handle.cancel_async()
+        assert asked.cancel_requested_at is not None or asked.state == TaskState.CANCELLED
+        done = await handle.wait_async(10)
+        assert (done.state, done.retry_count, done.attempts) == (TaskState.CANCELLED, 1, 1)
+        with pytest.raises(TaskCancelled):
+            await handle.result_async(1)
+
+
+async def test_cancel_of_a_waiting_task_means_it_never_runs(engine: Engine, registry: Registry):
+    ran = []
+
+    @task(registry=registry)
+    def never() -> None:
+        ran.append(1)
+
+    handle = await never.submit_async()
+    assert (await handle.cancel_async()).state == TaskState.CANCELLED
+    await drain_async(engine, registry=registry)
+    assert ran == []
+
+
+async def test_a_delayed_task_waits_for_its_time(engine: Engine, registry: Registry):
+    @task(registry=registry)
+    def later() -> str:
+        return "now"
+
+    handle = await later.options(delay_seconds=3600).submit_async()
+    await drain_async(engine, registry=registry)
+    assert (await engine.need(handle.id)).state == TaskState.PENDING
+    engine.advance(3601)
+    await drain_async(engine, registry=registry)
+    assert await handle.result_async(5) == "now"
+
+
+async def test_a_worker_claims_only_the_names_it_has(engine: Engine, registry: Registry):
+    @task(registry=registry)
+    def known() -> None: ...
+
+    other = Registry()
+
+    @task(registry=other)
+    def unknown() -> None: ...
+
+    first, second = await known.submit_async(), await unknown.submit_async()
+    await drain_async(engine, registry=registry)
+    assert (await engine.need(first.id)).state == TaskState.COMPLETED
+    assert (await engine.need(second.id)).state == TaskState.PENDING
+
+
+async def test_wait_is_woken_by_a_worker_elsewhere(engine: Engine, registry: Registry, serve: Serve):
+    @task(registry=registry)
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    async with serve(2):
+        for number in range(20):
+            handle = await add.submit_async(number, 1)
+            assert await handle.result_async(10) == number + 1
