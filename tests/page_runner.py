@@ -17,6 +17,7 @@ from typing import Any
 
 import psycopg
 
+from tasklib.stores.postgres import PostgresStore
 from tests.pages import Block, blocks
 
 
@@ -30,7 +31,7 @@ async def run(page: Path) -> None:
         elif block.runs:
             await _execute(block, vars(module))
         elif block.language == "sql":
-            _query(block)
+            await _query(block)
         elif block.language == "python":
             compile(block.source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
@@ -51,8 +52,13 @@ def _write(block: Block) -> None:
         importlib.import_module(".".join(path.with_suffix("").parts))
 
 
-def _query(block: Block) -> None:
-    dsn, _, schema = os.environ["POSTGRES_URL"].partition("?schema=")
+async def _query(block: Block) -> None:
+    """Statement by statement, on tasklib's own tables."""
+    url = os.environ["POSTGRES_URL"]
+    store = PostgresStore(url)
+    await store.migrate()
+    await store.close()
+    dsn, _, schema = url.partition("?schema=")
     with psycopg.connect(dsn, autocommit=True, options=f"-csearch_path={schema}") as connection:
         for statement in re.split(r";\s*$", block.text, flags=re.MULTILINE):
             if re.sub(r"--.*", "", statement).strip():

@@ -21,13 +21,14 @@ class WorkerProcess:
         config = {"database_url": url, "heartbeat_seconds": 0.2, "dead_after_seconds": 1.0, "lock_timeout_seconds": 30, **settings}
         self.log = folder / f"worker-{len(list(folder.glob('worker-*.log')))}.log"
         command = [sys.executable, "-m", "tests.worker.program", json.dumps(config), str(concurrency)]
-        self.process = subprocess.Popen(
-            [*command, "burst"] if burst else command,
-            cwd=ROOT,
-            env={**os.environ, JOURNAL: str(folder / "journal"), "PYTHONPATH": str(ROOT)},
-            stderr=self.log.open("wb"),
-            stdin=subprocess.DEVNULL,
-        )
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [*command, "burst"] if burst else command,
+                cwd=ROOT,
+                env={**os.environ, JOURNAL: str(folder / "journal"), "PYTHONPATH": str(ROOT)},
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+            )
 
     @property
     def said(self) -> str:

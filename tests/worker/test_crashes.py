@@ -1,5 +1,6 @@
 """Workers as real processes that die, freeze and are told to stop."""
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,10 +15,10 @@ from tasklib.core.outcome import Completed
 from tasklib.core.retry import RetryPolicy
 from tasklib.doors.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ClaimRequest, Filter
+from tasklib.stores.base import ClaimRequest, ControlChange, Filter
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
-from tests.worker.processes import Fleet, fleet_on
+from tests.worker.processes import Fleet, WorkerProcess, fleet_on
 
 LONG = 60
 
@@ -46,6 +47,18 @@ async def queue(shared_url: str) -> AsyncIterator[Engine]:
 
 async def count(engine: Engine, state: str) -> int:
     return (await engine.count(Filter(states=[state]), 100_000)).value
+
+
+async def freeze(worker: WorkerProcess, queue: Engine) -> None:
+    """Stops a process, but not while it holds SQLite's write lock: then nobody could get on, and nothing be shown."""
+    while True:
+        worker.send(signal.SIGSTOP)
+        try:
+            async with asyncio.timeout(2):
+                await queue.control(ControlChange(name="nobody", paused=False))
+            return
+        except TimeoutError:
+            worker.send(signal.SIGCONT)
 
 
 @pytest.mark.timeout(240)
@@ -94,7 +107,7 @@ async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: F
     handle = await app.wait_for_file.submit_async(str(gate))
     frozen = fleet.start(1)
     await eventually_async(lambda: len(fleet.journal) == 1, LONG)
-    frozen.send(signal.SIGSTOP)
+    await freeze(frozen, queue)
     try:
         fleet.start(1)
         await eventually_async(lambda: len(fleet.journal) == 2, LONG)
@@ -190,9 +203,11 @@ async def test_a_call_that_holds_the_interpreter_gives_one_accepted_outcome(flee
     fleet.start(1, dead_after_seconds=1.0)
     fleet.start(1, dead_after_seconds=1.0)
     done = await handle.wait_async(LONG)
-    assert done.state == TaskState.COMPLETED
+    # Nobody can beat for a process whose interpreter is held: it may be taken for dead, as often as it has attempts.
     assert sum(fleet.starts("holds_gil").values()) <= done.attempts
-    assert [entry["attempt"] for entry in done.history] == list(range(1, done.attempts))
+    unaccepted = done.attempts - (done.state == TaskState.COMPLETED)
+    assert [entry["attempt"] for entry in done.history] == list(range(1, unaccepted + 1))
+    assert done.result == ({"value": "done"} if done.state == TaskState.COMPLETED else None)
 
 
 # -- child processes --------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from tasklib.cli.exits import Exit
 from tasklib.cli.output import Column, styled
 from tasklib.cli.session import Session
 from tasklib.cli.times import absolute, relative, span
+from tasklib.core.errors import InvalidInput
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Controls, Finding, NameStats, WorkerInfo
@@ -29,7 +30,9 @@ _LEVEL_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 def register(app: typer.Typer) -> None:
     command(app, "stats", panel=_PANEL, example="tasklib stats --json")(stats)
     command(app, "workers", panel=_PANEL, example="tasklib workers")(workers)
-    command(app, "migrate", panel=_PANEL, example="tasklib migrate --plan --database-url postgresql://localhost/shop")(migrate)
+    command(app, "migrate", panel=_PANEL, example="tasklib migrate --plan --database-url postgresql://localhost/shop")(
+        migrate
+    )
     command(app, "doctor", panel=_PANEL, example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
 
 
@@ -76,9 +79,7 @@ def stats(session: Session) -> None:
         session.out.data({"total": total, "types": types, "all": as_data(general), "live_workers": alive})
         return
     columns = [Column("NAME"), *(Column(state.upper(), right=True, whole=True) for state in _COUNTS), Column("REMARK")]
-    rows = [
-        [name, *(f"{getattr(counts[name], state):,}" for state in _COUNTS), picture.remark(name)] for name in names
-    ]
+    rows = [[name, *(f"{getattr(counts[name], state):,}" for state in _COUNTS), picture.remark(name)] for name in names]
     rows.append(["all", *(f"{total[state]:,}" for state in _COUNTS), f"{alive} live workers"])
     session.out.table(columns, rows)
     if general != Controls():
@@ -148,7 +149,7 @@ def migrate(
     An empty database gets its schema by itself when it is first used; migrating is for upgrades.
     """
     if plan and sql:
-        raise typer.BadParameter("give --plan or --sql, not both")
+        raise InvalidInput("give --plan or --sql, not both", field="sql")
     if sql:
         _print_sql(session, Engine(session.config).new_store().migration_sql())
         return

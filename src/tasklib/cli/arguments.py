@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 
 from tasklib.core import codec
-from tasklib.core.errors import InvalidValue
+from tasklib.core.errors import InvalidInput
 from tasklib.core.task import TaskState
 
 PAIR_HELP = "key=text, or key:=JSON for numbers, lists and the like"
@@ -23,36 +23,32 @@ def task_id(text: str) -> UUID:
 
 
 def pairs(words: Iterable[str], what: str) -> dict[str, Any]:
-    """`key=text` and `key:=JSON`. Text stays text: a task's model turns it into numbers and dates where it wants them."""
+    """`key=text` and `key:=JSON`. Text stays text: a task's model makes numbers and dates of it where it wants them."""
     found: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
         as_json = key.endswith(":")
         key = key.removesuffix(":")
         if not equals or not key:
-            raise typer.BadParameter(f"{what} {word!r:.60}: write it as {PAIR_HELP}")
+            raise InvalidInput(f"{what} {word!r:.60}: write it as {PAIR_HELP}", field=what)
         if key in found:
-            raise typer.BadParameter(f"{what} {key!r:.60} is given twice")
-        found[key] = json_value(text, f"{what} {key}") if as_json else text
+            raise InvalidInput(f"{what} {key!r:.60} is given twice", field=what)
+        found[key] = codec.decode(text, field=f"{what} {key}") if as_json else text
     return found
-
-
-def json_value(text: str, what: str) -> Any:
-    try:
-        return codec.decode(text, field=what)
-    except InvalidValue as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 TaskId = Annotated[UUID, typer.Argument(parser=task_id, metavar="ID", help="The task's id.", show_default=False)]
 TaskIds = Annotated[
-    list[UUID], typer.Argument(parser=task_id, metavar="ID...", help="One or more task ids.", show_default=False)
+    list[UUID], typer.Argument(parser=task_id, metavar="ID", help="One or more task ids.", show_default=False)
 ]
 States = Annotated[
     list[TaskState] | None,
     typer.Option("--state", help="Only tasks in this state; may be given several times.", show_default=False),
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="KEY=VALUE", help=f"A tag: {PAIR_HELP}.", show_default=False)
+    list[str] | None,
+    typer.Option(
+        "--tag", metavar="KEY=VALUE", help=f"A tag: {PAIR_HELP}; may be given several times.", show_default=False
+    ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]

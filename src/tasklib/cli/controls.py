@@ -9,6 +9,7 @@ import typer
 
 from tasklib.cli.command import command
 from tasklib.cli.session import Session
+from tasklib.core.errors import InvalidInput
 from tasklib.core.options import check_name
 from tasklib.stores.base import UNSET, ControlChange, Controls
 
@@ -46,15 +47,17 @@ def limit(
     concurrency: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Running at once.", show_default=False)
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Remove both limits; the rate set by code holds again.")] = False,
+    clear: Annotated[
+        bool, typer.Option("--clear", help="Remove both limits; the rate set by code holds again.")
+    ] = False,
 ) -> None:
     """Limit how many tasks the whole fleet starts a second, or runs at once."""
     if (name is None) is not every:
-        raise typer.BadParameter("name one task type, or say --all")
+        raise InvalidInput("name one task type, or say --all", field="name")
     if clear and (rate is not None or concurrency is not None):
-        raise typer.BadParameter("--clear removes both limits: give it alone")
+        raise InvalidInput("--clear removes both limits: give it alone", field="clear")
     if not clear and rate is None and concurrency is None:
-        raise typer.BadParameter("say --rate, --concurrency or --clear")
+        raise InvalidInput("say --rate, --concurrency or --clear", field="rate")
     change = ControlChange(
         name=_checked(name),
         operator_rate=None if clear else UNSET if rate is None else rate,

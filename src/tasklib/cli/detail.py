@@ -83,7 +83,7 @@ def _facts(facts: Iterator[tuple[str, str]]) -> Table:
 
 
 def _section(title: str, body: RenderableType) -> list[RenderableType]:
-    return [Text(f"\n{title}", style="bold"), Padding(body, (0, 0, 0, 2))]
+    return [Text(f"\n{title}", style="bold"), Padding(body, (0, 0, 0, 2), expand=False)]
 
 
 def _json(value: Any) -> Text:

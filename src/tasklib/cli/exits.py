@@ -25,10 +25,10 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.OK: "done",
-    Exit.FAILED: "failed: no such task, a state that does not allow it, or doctor found an error",
+    Exit.FAILED: "failed: no such task, its state does not allow it, an error found",
     Exit.USAGE: "bad usage, settings or task module; nothing was done",
     Exit.UNAVAILABLE: "the database is not available now; trying again may help",
-    Exit.REFUSED: "the database refused: wrong password, no such database, or another schema version",
+    Exit.REFUSED: "the database refused: wrong password, missing, another schema",
     Exit.INTERRUPTED: "interrupted",
 }
 

@@ -84,9 +84,11 @@ def _reason(given: str, error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         text, place = error.msg, f"{_shown(error.filename)}:{error.lineno}"
     else:
-        place = _place(error)
+        place = _place(error) or ""
     if isinstance(error, SystemExit):
-        return f"cannot import {given!r}: it ended the program with sys.exit({text})" + (f", at {place}" if place else "")
+        return f"cannot import {given!r}: it ended the program with sys.exit({text})" + (
+            f", at {place}" if place else ""
+        )
     kind = type(error).__name__
     return f"cannot import {given!r}: {kind}{': ' if text else ''}{text}" + (f", at {place}" if place else "")
 
@@ -113,6 +115,6 @@ _FOREIGN = tuple(
         sysconfig.get_path("purelib"),
         sysconfig.get_path("platlib"),
         *site.getsitepackages(),
-        Path(__file__).parents[1],
+        str(Path(__file__).parents[1]),
     )
 )

@@ -27,7 +27,7 @@ class LogFormat(StrEnum):
 class StubbornHandler(logging.StreamHandler[Any]):
     """Goes on when its stream is closed or its disk is full."""
 
-    def handleError(self, record: logging.LogRecord) -> None:
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
         pass
 
 

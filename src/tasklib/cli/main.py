@@ -12,7 +12,7 @@ import typer
 
 from tasklib import __version__
 from tasklib.cli import admin, controls, demo, operate, tasks, worker
-from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, leave_pipe
+from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
 from tasklib.cli.exits import MEANINGS, Exit
 from tasklib.cli.output import Printer
 
@@ -59,30 +59,31 @@ def _shared(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    printer = Printer(as_json="--json" in arguments)
+    code: object = Exit.OK
     try:
-        code = app(args=arguments, prog_name="tasklib", standalone_mode=False)
+        with errors_told(printer, debug="--debug" in arguments):
+            code = app(args=arguments, prog_name="tasklib", standalone_mode=False)
     except UsageError as error:
-        return _explain(error, as_json="--json" in arguments)
+        return _explain(error, printer)
     except typer.Abort:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        leave_pipe()
-        return Exit.OK
+    except typer.Exit as request:
+        return request.exit_code
     except SystemExit as request:  # Typer's own, for shell completion
         code = request.code
     return code if isinstance(code, int) else Exit.OK
 
 
-def _explain(error: Exception, *, as_json: bool) -> int:
+def _explain(error: Exception, printer: Printer) -> int:
     """Wrong usage: what was wrong, and where to read how it is done."""
     if type(error).__name__ == "NoArgsIsHelpError":
         return Exit.OK
-    message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
+    message = getattr(error, "format_message", error.__str__)()
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else "tasklib"
-    printer = Printer(as_json=as_json)
     printer.error(message, "usage", Exit.USAGE)
-    if not as_json:
+    if not printer.as_json:
         printer.note(f"Try: {where} --help")
     return Exit.USAGE
 

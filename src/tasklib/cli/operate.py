@@ -29,7 +29,9 @@ def register(app: typer.Typer) -> None:
     command(app, "retry", panel=_PANEL, example="tasklib retry 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(retry)
     command(app, "cancel", panel=_PANEL, example="tasklib cancel 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(cancel)
     command(app, "delete", panel=_PANEL, example="tasklib delete 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --yes")(delete)
-    command(app, "cleanup", panel=_PANEL, example="tasklib cleanup --older-than 30d --state completed --dry-run")(cleanup)
+    command(app, "cleanup", panel=_PANEL, example="tasklib cleanup --older-than 30d --state completed --dry-run")(
+        cleanup
+    )
 
 
 def retry(session: Session, task_ids: TaskIds) -> None:
@@ -57,11 +59,15 @@ def cleanup(
     session: Session,
     older_than: Annotated[
         float,
-        typer.Option(parser=duration, metavar="DURATION", help="Finished longer ago than this: 12h, 30d.", show_default=False),
+        typer.Option(
+            parser=duration, metavar="DURATION", help="Finished longer ago than this: 12h, 30d.", show_default=False
+        ),
     ],
     state: Annotated[
         list[TaskState] | None,
-        typer.Option(help="Only these: completed, failed (for good) or cancelled; all three unless given.", show_default=False),
+        typer.Option(
+            help="Only these: completed, failed (for good) or cancelled; all three unless given.", show_default=False
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
     yes: Yes = False,
@@ -70,7 +76,9 @@ def cleanup(
     states = list(dict.fromkeys(state or _FINISHED))
     wrong = [each.value for each in states if each not in _FINISHED]
     if wrong:
-        raise InvalidOption(f"--state {wrong[0]}: only completed, failed and cancelled tasks can be cleaned up", field="state")
+        raise InvalidOption(
+            f"--state {wrong[0]}: only completed, failed and cancelled tasks can be cleaned up", field="state"
+        )
     which = [str(each.value) for each in states]
     found = session.run(lambda engine: engine.prune(which, older_than, _BATCH, dry_run=True))
     what = f"{' and '.join(which)} tasks that finished more than {span(older_than)} ago"
@@ -86,7 +94,12 @@ def cleanup(
 async def _prune(engine: Engine, states: Sequence[str], older_than: float, found: int, out: Printer) -> int:
     deleted = 0
     bar = Progress(
-        TextColumn("Deleting"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=out.console, transient=True
+        TextColumn("Deleting"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=out.console,
+        transient=True,
     )
     bar.disable = not out.live
     with bar:
@@ -112,8 +125,8 @@ def _each(
 ) -> None:
     """Acts on one after the other; a task that refuses does not keep the others from it."""
 
-    async def work(engine: Engine) -> list[tuple[UUID, Task | None | TaskNotFound | TaskConflict]]:
-        results: list[tuple[UUID, Task | None | TaskNotFound | TaskConflict]] = []
+    async def work(engine: Engine) -> list[tuple[UUID, Task | TaskNotFound | TaskConflict | None]]:
+        results: list[tuple[UUID, Task | TaskNotFound | TaskConflict | None]] = []
         for task_id in dict.fromkeys(task_ids):
             try:
                 results.append((task_id, await act(engine, task_id)))

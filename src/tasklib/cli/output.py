@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import IO, Any
 from uuid import UUID
 
 from rich.cells import cell_len
@@ -27,6 +28,9 @@ STATE_STYLES = {
     "failed": "red",
     "cancelled": "magenta",
 }
+
+
+_ENDLESS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,14 @@ class Printer:
         self.console.print(text if isinstance(text, Text) else clean(text), soft_wrap=True)
 
     def show(self, renderable: RenderableType) -> None:
-        self.console.print(renderable)
+        """Fitted to the terminal; in a pipe as wide as it is."""
+        if self.console.is_terminal:
+            self.console.print(renderable)
+            return
+        page = io.StringIO()
+        console(file=page, width=_ENDLESS).print(renderable)
+        for line in page.getvalue().splitlines():
+            self.console.print(line.rstrip(), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """A word beside the result, on stderr, so that it never gets into a pipe."""
@@ -92,16 +103,18 @@ class Printer:
                 justify="right" if column.right else "left",
                 no_wrap=True,
                 overflow="ellipsis",
-                min_width=max((cell_len(str(row[len(table.columns)])) for row in rows), default=0) if column.whole else None,
+                min_width=max((cell_len(str(row[len(table.columns)])) for row in rows), default=0)
+                if column.whole
+                else None,
             )
         for row in rows:
             table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
         self.console.print(table)
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False, file: IO[str] | None = None, width: int | None = None) -> Console:
     """Markup, emoji codes and highlighting are off: text is printed as it is."""
-    return Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    return Console(stderr=stderr, file=file, width=width, markup=False, emoji=False, highlight=False)
 
 
 def styled(text: str, style: str) -> Text:

@@ -10,6 +10,7 @@ from typing import TypeVar
 import typer
 
 from tasklib.cli.output import Printer
+from tasklib.core.errors import InvalidInput
 from tasklib.doors.default import use_engine
 from tasklib.engine.backends import Backend
 from tasklib.engine.config import Config
@@ -64,7 +65,7 @@ class Session:
         if yes:
             return
         if not typer.get_text_stream("stdin").isatty():
-            raise typer.BadParameter(f"this would {question}; add --yes to do it without being asked")
+            raise InvalidInput(f"this would {question}; add --yes to do it without being asked", field="yes")
         if not typer.confirm(f"This will {question}. Go on?", err=True):
             self.out.note("Nothing was done.")
             raise typer.Exit(1)

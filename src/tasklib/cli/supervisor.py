@@ -9,6 +9,7 @@ import asyncio
 import logging
 import signal
 import time
+from asyncio import FIRST_COMPLETED
 from collections.abc import Sequence
 
 from tasklib.cli.exits import LASTING, Exit
@@ -33,6 +34,7 @@ class Supervisor:
         self._burst = burst
         self._lifeline = Lifeline()
         self._alive: set[WorkerProcess] = set()
+        self._started = asyncio.Event()
         self._stopping = asyncio.Event()
         self._leaving = asyncio.Event()
         self._code = Exit.OK
@@ -44,10 +46,11 @@ class Supervisor:
         keepers: list[asyncio.Task[None]] = []
         try:
             # The first alone: what is wrong with the modules is then said once.
-            first = asyncio.get_running_loop().create_future()
-            keepers.append(asyncio.create_task(self._keep(1, first)))
-            await first
-            keepers += [asyncio.create_task(self._keep(number)) for number in range(2, self._count + 1)]
+            keepers.append(asyncio.create_task(self._keep(1)))
+            started = asyncio.create_task(self._started.wait())
+            await asyncio.wait({keepers[0], started}, return_when=FIRST_COMPLETED)
+            if not started.cancel():
+                keepers += [asyncio.create_task(self._keep(number)) for number in range(2, self._count + 1)]
             leaving = asyncio.create_task(self._leave(keepers))
             await asyncio.gather(*keepers)
             leaving.cancel()
@@ -71,12 +74,12 @@ class Supervisor:
         for process in list(self._alive):
             process.tell(number)
 
-    async def _keep(self, number: int, started: asyncio.Future[None] | None = None) -> None:
+    async def _keep(self, number: int) -> None:
         """Keeps one process going for as long as it should."""
         pause, quick_deaths = FIRST_PAUSE_SECONDS, 0
         while not self._stopping.is_set():
             begun = time.monotonic()
-            code = await self._run_once(number, started)
+            code = await self._run_once(number)
             if self._stopping.is_set() or (self._burst and code == Exit.OK):
                 break
             if code in LASTING:
@@ -94,16 +97,15 @@ class Supervisor:
             log.warning("process %d %s; it starts again in %g s", number, _ending(code), pause)
             await self._pause(pause)
 
-    async def _run_once(self, number: int, started: asyncio.Future[None] | None) -> int:
+    async def _run_once(self, number: int) -> int:
         process = await WorkerProcess.start(self._arguments, self._lifeline)
         self._alive.add(process)
         try:
             if self._stopping.is_set():  # told while it was being started
                 process.tell(signal.SIGTERM)
             log.info("process %d started, pid %d", number, process.pid)
-            await process.ready()
-            if started is not None and not started.done():
-                started.set_result(None)
+            if await process.ready():
+                self._started.set()
             return await process.ended()
         finally:
             self._alive.discard(process)

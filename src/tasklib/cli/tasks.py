@@ -10,14 +10,14 @@ from uuid import UUID
 import typer
 
 from tasklib.cli import record
-from tasklib.cli.arguments import PAIR_HELP, States, Tags, TaskId, json_value, pairs, task_id
+from tasklib.cli.arguments import PAIR_HELP, States, Tags, TaskId, pairs, task_id
 from tasklib.cli.command import command
 from tasklib.cli.detail import detail
 from tasklib.cli.loading import load
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, instant
 from tasklib.core import codec
-from tasklib.core.errors import TaskValidationError
+from tasklib.core.errors import InvalidInput, TaskValidationError
 from tasklib.core.options import SubmitOptions, check_name
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import NewTask, Task
@@ -32,7 +32,10 @@ _STDIN = "-"
 
 def register(app: typer.Typer) -> None:
     command(
-        app, "submit", panel=_PANEL, example="tasklib submit send_email to=ada@example.com copies:=2 --delay 5m --key order-17"
+        app,
+        "submit",
+        panel=_PANEL,
+        example="tasklib submit send_email to=ada@example.com copies:=2 --delay 5m --key order-17",
     )(submit)
     command(app, "list", panel=_PANEL, example="tasklib list --state failed --name send_email --limit 20")(list_tasks)
     command(app, "show", panel=_PANEL, example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(show)
@@ -42,23 +45,27 @@ def submit(
     session: Session,
     name: Annotated[str, typer.Argument(help="The task's name.", show_default=False)],
     arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE...", help=f"Its arguments: {PAIR_HELP}.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help=f"Its arguments: {PAIR_HELP}.", show_default=False),
     ] = None,
     payload: Annotated[
         str | None, typer.Option(metavar="JSON", help="All arguments as one JSON value; - reads it from stdin.")
     ] = None,
     delay: Annotated[
-        float | None, typer.Option(parser=duration, metavar="DURATION", help="Not before this time has passed: 90s, 5m, 2h.")
+        float | None,
+        typer.Option(parser=duration, metavar="DURATION", help="Not before this time has passed: 90s, 5m, 2h."),
     ] = None,
     run_at: Annotated[
-        datetime | None, typer.Option(parser=instant, metavar="TIME", help="Not before this time: 2030-12-31T08:00:00Z.")
+        datetime | None,
+        typer.Option(parser=instant, metavar="TIME", help="Not before this time: 2030-12-31T08:00:00Z."),
     ] = None,
     priority: Annotated[int | None, typer.Option(help="Higher runs first; 0 unless given.", show_default=False)] = None,
     max_retries: Annotated[
         int | None, typer.Option(help="Retries after the first attempt; -1 is without limit.", show_default=False)
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(parser=duration, metavar="DURATION", help="How long an attempt may take, in whole seconds.")
+        float | None,
+        typer.Option(parser=duration, metavar="DURATION", help="How long an attempt may take, in whole seconds."),
     ] = None,
     tag: Tags = None,
     key: Annotated[
@@ -107,7 +114,8 @@ def list_tasks(
     session: Session,
     state: States = None,
     name: Annotated[
-        list[str] | None, typer.Option("--name", help="Only tasks of this name; may be given several times.", show_default=False)
+        list[str] | None,
+        typer.Option("--name", help="Only tasks of this name; may be given several times.", show_default=False),
     ] = None,
     tag: Tags = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 50,
@@ -159,15 +167,15 @@ def _payload(text: str | None, words: list[str] | None) -> Any:
     if text is None:
         return pairs(words or [], "argument")
     if words:
-        raise typer.BadParameter("give --payload or key=value arguments, not both")
+        raise InvalidInput("give --payload or key=value arguments, not both", field="payload")
     if text == _STDIN:
         text = typer.get_text_stream("stdin").read()
-    return json_value(text, "payload")
+    return codec.decode(text, field="payload")
 
 
 def _whole_seconds(timeout: float) -> int:
     if timeout != int(timeout):
-        raise typer.BadParameter(f"--timeout must be whole seconds, got {timeout:g}")
+        raise InvalidInput(f"--timeout must be whole seconds, got {timeout:g}", field="timeout")
     return int(timeout)
 
 
@@ -188,7 +196,9 @@ def _checked(name: str, value: Any, options: SubmitOptions, config: Config) -> N
     task_type: TaskType | None = default_registry.get(name)
     if task_type is None:
         known = ", ".join(sorted(default_registry.names())) or "none"
-        raise typer.BadParameter(f"no task is called {name!r:.60} there; known are: {known}")
+        raise InvalidInput(f"no task is called {name!r:.60} there; known are: {known}", field="name")
     if not isinstance(value, dict):
-        raise TaskValidationError(f"{name}: its arguments must be a JSON object, got {json.dumps(value):.60}", errors=[])
+        raise TaskValidationError(
+            f"{name}: its arguments must be a JSON object, got {json.dumps(value):.60}", errors=[]
+        )
     return prepare_call(task_type, (), task_type.decode_call(json.dumps(value)), options, config)

@@ -12,8 +12,10 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhdw]?)", re.ASCII)
 _STEPS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
 
 
-def duration(text: str) -> float:
-    """Seconds from `90`, `90s`, `5m`, `2h`, `30d` or `1w`."""
+def duration(text: str | float) -> float:
+    """Seconds from `90`, `90s`, `5m`, `2h`, `30d` or `1w`. Typer passes defaults through here too."""
+    if isinstance(text, (int, float)):
+        return float(text)
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise typer.BadParameter(f"{text!r:.60} is no duration; write it like 90s, 5m, 2h, 30d or 1w")

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ from tasklib.cli.workerprocess import hold_lifeline, say_ready
 from tasklib.core.errors import InvalidInput
 from tasklib.core.registry import default_registry
 from tasklib.doors.default import default_engine
+from tasklib.engine.engine import Engine
 from tasklib.worker.worker import TaskWorker
 
 log = logging.getLogger("tasklib.worker")
@@ -36,7 +38,7 @@ def worker(
     session: Session,
     modules: Annotated[
         list[str],
-        typer.Argument(metavar="MODULE...", help="Where the tasks are: app.tasks or app/tasks.py.", show_default=False),
+        typer.Argument(metavar="MODULE", help="Where the tasks are: app.tasks or app/tasks.py.", show_default=False),
     ],
     concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once, in each process.")] = 1,
     processes: Annotated[
@@ -44,7 +46,9 @@ def worker(
     ] = 1,
     names: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Serve only these of the tasks: a,b or given several times.", show_default=False),
+        typer.Option(
+            metavar="NAMES", help="Serve only these of the tasks: a,b or given several times.", show_default=False
+        ),
     ] = None,
     burst: Annotated[bool, typer.Option("--burst", help="Stop once nothing is due.")] = False,
     grace: Annotated[
@@ -57,7 +61,8 @@ def worker(
         ),
     ] = None,
     poll_interval: Annotated[
-        float, typer.Option(parser=duration, metavar="DURATION", help="How often to look for tasks when no wake-up comes.")
+        float,
+        typer.Option(parser=duration, metavar="DURATION", help="How often to look for tasks when no wake-up comes."),
     ] = 1.0,
     log_level: Annotated[LogLevel, typer.Option(help="What to log, on stderr.")] = LogLevel.INFO,
     log_format: Annotated[LogFormat, typer.Option(help="How to log it.")] = LogFormat.TEXT,
@@ -68,46 +73,72 @@ def worker(
 
     The first SIGTERM or Ctrl-C stops taking tasks and lets the running ones finish; a second one leaves at once.
     """
+    order = Order(
+        modules=modules,
+        concurrency=concurrency,
+        names=names or [],
+        burst=burst,
+        grace=grace,
+        poll_interval=poll_interval,
+        log_level=log_level,
+        log_format=log_format,
+    )
     logs.configure(log_level, log_format)
     if lifeline is not None:
         hold_lifeline(lifeline)
     if processes > 1:
-        _check_options(session, concurrency, poll_interval, grace)
-        arguments = _child_arguments(
-            session, modules, names, burst, concurrency, poll_interval, grace, log_level, log_format
-        )
-        code = asyncio.run(_supervise(arguments, processes, burst))
+        _check(session, order)
+        code = asyncio.run(_supervise(order.words(session), processes, burst))
     else:
-        code = _serve(session, modules, names, burst, concurrency, poll_interval, grace, ready)
+        code = _serve(session, order, ready)
     if session.out.as_json:
         session.out.data({"processes": processes, "burst": burst, "ended": "at once" if code else "in order"})
     if code:
         raise typer.Exit(code)
 
 
-def _serve(
-    session: Session,
-    modules: Sequence[str],
-    names: Sequence[str] | None,
-    burst: bool,
-    concurrency: int,
-    poll_interval: float,
-    grace: float | None,
-    ready: int | None,
-) -> Exit:
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What one worker process is to do."""
+
+    modules: Sequence[str]
+    concurrency: int
+    names: Sequence[str]
+    burst: bool
+    grace: float | None
+    poll_interval: float
+    log_level: LogLevel
+    log_format: LogFormat
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {} if self.grace is None else {"shutdown_grace_seconds": self.grace}
+
+    def words(self, session: Session) -> list[str]:
+        """The same as a command line."""
+        words = [*self.modules, "--concurrency", str(self.concurrency), "--poll-interval", f"{self.poll_interval:f}"]
+        words += ["--log-level", self.log_level.value, "--log-format", self.log_format.value]
+        words += [word for name in self.names for word in ("--names", name)]
+        words += ["--burst"] if self.burst else []
+        words += ["--grace", f"{self.grace:f}"] if self.grace is not None else []
+        words += ["--database-url", session.database_url] if session.database_url is not None else []
+        return words + (["--debug"] if session.debug else [])
+
+
+def _serve(session: Session, order: Order, ready: int | None) -> Exit:
     if session.database_url is not None:
         os.environ["TASKLIB_DATABASE_URL"] = session.database_url  # child processes of tasks find the same queue
-    load(modules)
+    load(order.modules)
     if not len(default_registry):
-        raise InvalidInput(f"no tasks are defined in {', '.join(modules)}: decorate functions with @task", field="modules")
-    settings = {} if grace is None else {"shutdown_grace_seconds": grace}
-    session.config = session.adopt_app_config(**settings)
-    chosen = None if names is None else [name.strip() for text in names for name in text.split(",") if name.strip()]
+        where = ", ".join(order.modules)
+        raise InvalidInput(f"no tasks are defined in {where}: decorate functions with @task", field="modules")
+    session.config = session.adopt_app_config(**order.settings)
+    names = [name.strip() for text in order.names for name in text.split(",") if name.strip()]
     task_worker = TaskWorker(
-        concurrency=concurrency,
-        poll_interval_seconds=poll_interval,
-        names=chosen,
-        burst=burst,
+        concurrency=order.concurrency,
+        poll_interval_seconds=order.poll_interval,
+        names=names or None,
+        burst=order.burst,
         handle_signals=False,
         engine=default_engine(),
     )
@@ -136,32 +167,13 @@ async def _run(task_worker: TaskWorker) -> Exit:
     return Exit.INTERRUPTED if len(signals) > 1 else Exit.OK
 
 
-async def _supervise(arguments: Sequence[str], processes: int, burst: bool) -> Exit:
-    return await Supervisor(arguments, processes, burst=burst).run()
+async def _supervise(words: Sequence[str], processes: int, burst: bool) -> Exit:
+    return await Supervisor(words, processes, burst=burst).run()
 
 
-def _check_options(session: Session, concurrency: int, poll_interval: float, grace: float | None) -> None:
-    """What is wrong is said here, once, and not by every process."""
-    settings = {} if grace is None else {"shutdown_grace_seconds": grace}
-    TaskWorker(session.configure(**settings), concurrency, poll_interval)
-
-
-def _child_arguments(
-    session: Session,
-    modules: Sequence[str],
-    names: Sequence[str] | None,
-    burst: bool,
-    concurrency: int,
-    poll_interval: float,
-    grace: float | None,
-    log_level: LogLevel,
-    log_format: LogFormat,
-) -> list[str]:
-    arguments = [*modules, "--concurrency", str(concurrency), "--poll-interval", str(poll_interval)]
-    arguments += ["--log-level", log_level.value, "--log-format", log_format.value]
-    arguments += [word for name in names or [] for word in ("--names", name)]
-    arguments += ["--burst"] if burst else []
-    arguments += ["--grace", str(grace)] if grace is not None else []
-    arguments += ["--database-url", session.database_url] if session.database_url is not None else []
-    arguments += ["--debug"] if session.debug else []
-    return arguments
+def _check(session: Session, order: Order) -> None:
+    """What is wrong with the options is said here, once, and not by every process."""
+    config = session.configure(**order.settings)
+    TaskWorker(config, order.concurrency, order.poll_interval)
+    if not Engine(config).new_store().traits.shared_between_processes:
+        raise InvalidInput(f"{config.shown_url} cannot be shared by several processes", field="processes")

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import IO
 
 
@@ -115,8 +116,6 @@ def hold_lifeline(fd: int) -> None:
 
 
 def say_ready(fd: int) -> None:
-    try:
+    with suppress(OSError):  # nobody waits for it any more
         os.write(fd, b"1")
-    except OSError:
-        pass  # nobody waits for it
     os.close(fd)

@@ -20,7 +20,7 @@ _URL_PASSWORD = re.compile(
 _QUERY_PASSWORD = re.compile(r"(?P<head>[?&](?:\w{0,32}password|passwd|pwd|secret|token)=)[^&\s'\"]*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _SHORTEST_PART = 5
-"""A secret key this long is found inside any word; a shorter one must be a word of its own (dsn, not frien-ds-n-ame)."""
+"""A secret key this long is found inside any word; a shorter one is a word of its own (`dsn`, not `friends_name`)."""
 
 
 def mask_urls(text: str) -> str:

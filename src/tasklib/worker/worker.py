@@ -145,7 +145,7 @@ class TaskWorker:
             pace,
         )
         janitor = Janitor(self._engine, intake.nudge)
-        if not await self._connect():
+        if not await self._sign_on(heartbeat):
             return
         log.info("worker %s starts: %d at once, serving %s", self.worker_id, self.concurrency, ", ".join(self.names))
         heartbeat.start()
@@ -189,12 +189,13 @@ class TaskWorker:
             lanes["process"] = processes
         return lanes
 
-    async def _connect(self) -> bool:
-        """Waits for the database; False if told to stop meanwhile."""
+    async def _sign_on(self, heartbeat: Heartbeat) -> bool:
+        """Waits for the database and registers before anything is claimed: a worker that was never heard of cannot be
+        missed. False if told to stop meanwhile."""
         delay = 0.1
         while not self._stop.is_set():
             try:
-                await self._engine.store()
+                await (await self._engine.store()).beat(heartbeat.about())
                 return True
             except TRANSIENT as error:
                 log.warning("waiting for the database: %s", error)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tasklib.core.task import Task
 from tasklib.stores.base import Count, Filter, NameStats, Page, Point, WorkerInfo
-from tasklib.stores.postgres.calls import Calls
+from tasklib.stores.postgres.calls import Calls, reading
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
 
@@ -41,14 +41,14 @@ async def page(
     if cursor is not None:
         conditions.add("where_after" if oldest_first else "where_behind", cursor)
     text = conditions.fill("page_oldest_first" if oldest_first else "page_newest_first")
-    tasks = [task_of(row) for row in await _fetch(calls, text, conditions.parameters)]
+    tasks = [task_of(row) for row in await _search(calls, text, conditions.parameters)]
     more = len(tasks) > limit
     return Page(tasks[:limit], tasks[limit - 1].id if more else None)
 
 
 async def count(calls: Calls, where: Filter, cap: int) -> Count:
     conditions = _Conditions(calls.sql, where, [cap + 1])
-    rows = await _fetch(calls, conditions.fill("count"), conditions.parameters)
+    rows = await _search(calls, conditions.fill("count"), conditions.parameters)
     found = int(rows[0][0])
     return Count(min(found, cap), found > cap)
 
@@ -85,6 +85,15 @@ async def workers(calls: Calls) -> list[WorkerInfo]:
 async def _fetch(calls: Calls, text: str, parameters: Sequence[Any]) -> list[Any]:
     async def work(connection: Connection, timeout: float) -> Any:
         return await connection.fetch(text, *parameters, timeout=timeout)
+
+    rows: list[Any] = await calls.run(work)
+    return rows
+
+
+async def _search(calls: Calls, text: str, parameters: Sequence[Any]) -> list[Any]:
+    async def work(connection: Connection, timeout: float) -> Any:
+        async with reading(connection, timeout):
+            return await connection.fetch(text, *parameters, timeout=timeout)
 
     rows: list[Any] = await calls.run(work)
     return rows

@@ -38,7 +38,7 @@ class Pool:
         while True:
             if self._closed:
                 raise StoreClosed("the store is closed")
-            connection = self._take()
+            connection = self.take()
             if connection is not None:
                 return connection
             if self._count < self._size:
@@ -106,7 +106,8 @@ class Pool:
         while self._closing:
             await asyncio.wait(self._closing)
 
-    def _take(self) -> Connection | None:
+    def take(self) -> Connection | None:
+        """One that is idle."""
         if self._home_is_free:
             self._home_is_free = False
             home = self._home

@@ -158,7 +158,7 @@ WITH waiting AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED
     ) AS t
 ), picked AS MATERIALIZED (
-    SELECT id, alone, rank
+    SELECT id
     FROM (
         SELECT id, name, alone, row_number() OVER (ORDER BY priority DESC, created_at, id) AS rank
         FROM locked WHERE due
@@ -175,18 +175,21 @@ WITH waiting AS MATERIALIZED (
         cancel_requested_at = NULL,
         ready = false,
         version = t.version + 1
-    FROM picked p
-    WHERE t.id = p.id
+    -- By an array: whatever the planner believes of its length, the primary key is the way.
+    WHERE t.id = ANY (ARRAY(SELECT id FROM picked))
     RETURNING
         t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds,
-        t.retry_policy, t.started_at, t.tags, t.trace, p.alone, p.rank
+        t.retry_policy, t.started_at, t.tags, t.trace,
+        (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
+            OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone,
+        t.priority, t.created_at
 )
 (
     SELECT
         id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
         retry_policy, started_at, tags, trace, alone
     FROM claimed
-    ORDER BY rank
+    ORDER BY priority DESC, created_at, id
 )
 UNION ALL
 SELECT

@@ -35,14 +35,14 @@ Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
 
 
 async def insert(calls: Calls, tasks: Sequence[NewTask]) -> list[Inserted]:
-    if not tasks:
+    if len(tasks) == 1 and tasks[0].idempotency_key is None:
+        if await calls.run(_one(calls, tasks[0])):
+            return [Inserted(tasks[0].id, True)]
+        # The id is there already: this very task, whose reply was lost.
+    elif not tasks:
         return []
-    keyless = all(task.idempotency_key is None for task in tasks)
-    if keyless:
-        send = _one(calls, tasks[0]) if len(tasks) == 1 else _many(calls, tasks)
-        if await calls.run(send):
-            return [Inserted(task.id, True) for task in tasks]
-        # One of the ids is there already: this very batch, whose reply was lost.
+    elif all(task.idempotency_key is None for task in tasks) and await calls.run(_many(calls, tasks)):
+        return [Inserted(task.id, True) for task in tasks]
     return await _drive(calls, inserting(tasks, calls.clock_offset))
 
 

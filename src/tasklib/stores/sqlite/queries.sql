@@ -1,4 +1,5 @@
--- Statements of the SQLite store. `<rows>` is filled with a VALUES list, `<..._columns>` with the lists below; rows come
+-- Statements of the SQLite store. `<rows>` is filled with a VALUES list (the parameters before it are named in a first
+-- WITH, so that they are ?1, ?2), `<..._columns>` with the lists below; rows come
 -- out as one JSON text (batches.py says why). Times are compared as text: they are all written in one form.
 
 -- name: task_columns
@@ -133,21 +134,21 @@ SELECT json_group_array(json_array(t.id, t.name, t.awaited))
 FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: complete
-WITH clock(now) AS (VALUES (?1)), batch(id, version, worker_id, result, retry_count) AS (VALUES <rows>)
-UPDATE tasks SET
+WITH clock(now) AS (SELECT ?1), batch(id, version, worker_id, result, retry_count) AS (VALUES <rows>)
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     state = 'completed',
     retry_count = b.retry_count,
     version = tasks.version + 1,
-    updated_at = now,
+    updated_at = ?1,
     worker_id = NULL,
     locked_until = NULL,
-    completed_at = now,
+    completed_at = ?1,
     next_retry_at = NULL,
     result = b.result,
     error = NULL,
     ready = 0,
     awaited = 0
-FROM clock CROSS JOIN batch AS b
+FROM batch AS b
 WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
 
 -- name: match_settled
@@ -161,39 +162,39 @@ FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id
 
 -- The history keeps its first and its latest entries.
 -- name: settle
-WITH clock(now) AS (VALUES (?1)), history_limit(most) AS (VALUES (?2)),
+WITH clock(now) AS (SELECT ?1), history_limit(most) AS (SELECT ?2),
 batch(id, version, worker_id, locked_until, state, retry_count, terminal, due_in, result, error, entry)
 AS (VALUES <rows>),
 timed AS (
-    SELECT now, most, batch.*,
-        CASE WHEN due_in IS NOT NULL
-            THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', now, due_in), '9999-12-31T23:59:59.999Z') END AS due
-    FROM clock CROSS JOIN history_limit CROSS JOIN batch
+    SELECT *, CASE
+        WHEN due_in IS NOT NULL THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ?1, due_in), '9999-12-31T23:59:59.999Z')
+    END AS due
+    FROM batch
 )
-UPDATE tasks SET
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     state = b.state,
     retry_count = b.retry_count,
     version = tasks.version + 1,
-    updated_at = b.now,
+    updated_at = ?1,
     worker_id = NULL,
     locked_until = NULL,
-    completed_at = CASE WHEN b.terminal THEN b.now END,
-    next_retry_at = CASE WHEN b.state = 'failed' AND NOT b.terminal THEN coalesce(b.due, b.now) END,
+    completed_at = CASE WHEN b.terminal THEN ?1 END,
+    next_retry_at = CASE WHEN b.state = 'failed' AND NOT b.terminal THEN coalesce(b.due, ?1) END,
     scheduled_at = CASE WHEN b.state = 'pending' THEN coalesce(b.due, tasks.scheduled_at) ELSE tasks.scheduled_at END,
     result = b.result,
     error = CASE WHEN b.state <> 'completed' THEN coalesce(b.error, tasks.error) END,
     history = CASE WHEN b.entry IS NULL THEN tasks.history ELSE json_insert(
         CASE
             WHEN NOT json_valid(tasks.history) OR json_type(tasks.history) <> 'array' THEN '[]'
-            WHEN json_array_length(tasks.history) >= b.most THEN json_remove(tasks.history, '$[1]')
+            WHEN json_array_length(tasks.history) >= ?2 THEN json_remove(tasks.history, '$[1]')
             ELSE tasks.history
         END,
-        '$[#]', json_insert(b.entry, '$.ended', b.now)
+        '$[#]', json_insert(b.entry, '$.ended', ?1)
     ) END,
     ready = NOT b.terminal AND b.state IN ('pending', 'failed') AND CASE b.state
-        WHEN 'failed' THEN coalesce(b.due, b.now)
+        WHEN 'failed' THEN coalesce(b.due, ?1)
         ELSE coalesce(b.due, tasks.scheduled_at)
-    END <= b.now,
+    END <= ?1,
     cancel_requested_at = CASE WHEN b.state <> 'pending' THEN tasks.cancel_requested_at END,
     awaited = tasks.awaited AND NOT b.terminal
 FROM timed AS b
@@ -222,12 +223,10 @@ SELECT json_group_array(json_array(t.id, t.cancel_requested_at IS NOT NULL))
 FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: extend
-WITH clock(until) AS (
-    SELECT coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1, ?2), '9999-12-31T23:59:59.999Z')
-),
-batch(id, version, worker_id) AS (VALUES <rows>)
-UPDATE tasks SET locked_until = until
-FROM clock CROSS JOIN batch AS b
+WITH clock(offset, lease) AS (SELECT ?1, ?2), batch(id, version, worker_id) AS (VALUES <rows>)
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1
+SET locked_until = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1, ?2), '9999-12-31T23:59:59.999Z')
+FROM batch AS b
 WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
 
 -- name: beat

@@ -167,7 +167,7 @@ class ConcurrencyLimits:
             assert len(running) == 5
         assert (await store.stats())[WORK].running == 5
 
-    async def test_a_deferred_task_uses_no_attempt(self, store: Store) -> None:
+    async def test_a_task_that_waits_for_room_uses_no_attempt(self, store: Store) -> None:
         await store.control(ControlChange(name=WORK, concurrency=1))
         ids = await submit_several(store, 2)
         before = await fetch(store, ids[1])
@@ -175,14 +175,14 @@ class ConcurrencyLimits:
             await claim(store, 2)
         assert await fetch(store, ids[1]) == before
 
-    async def test_types_without_a_limit_are_not_affected(self, store: Store) -> None:
+    async def test_types_with_room_of_their_own_are_not_affected(self, store: Store) -> None:
         await store.control(ControlChange(name="narrow", concurrency=2))
         await submit_several(store, 10, "narrow", priority=10)
         await submit_several(store, 10, "free")
         names = [claimed.name for claimed in await claim(store, 20, names=["narrow", "free"])]
         assert names == ["narrow"] * 2 + ["free"] * 10
 
-    async def test_one_limit_for_all_types(self, store: Store) -> None:
+    async def test_one_room_for_all_types(self, store: Store) -> None:
         await store.control(ControlChange(concurrency=3))
         await submit_several(store, 5, "a")
         await submit_several(store, 5, "b")

@@ -1,16 +1,11 @@
 """The record as TaskLib's schema document prints it: "The Story of a Task" step by step, and the five "Real Example
 Records". What is printed is compared with the row itself (raw SQL, PostgreSQL) and with `get_task` (all backends)."""
 
-import dataclasses
 import json
-from collections.abc import AsyncIterator
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 from uuid import UUID
 
-import psycopg
 import pytest
-from psycopg.rows import dict_row
 
 import tasklib
 from tasklib.core import decide
@@ -18,19 +13,15 @@ from tasklib.core.outcome import Completed
 from tasklib.core.registry import Registry
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim
-from tasklib.doors.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ClaimRequest
 from tasklib.testing.drain import drain_async
-
-TIMES = ("scheduled_at", "started_at", "completed_at", "created_at", "next_retry_at", "locked_until")
-WORKER = "worker-prod-01-uuid"
-PATIENCE = timedelta(seconds=60)
-"""By how much the real clock may run on between two steps of a test."""
+from tests.documents.printed import compare, records
 
 registry = Registry()
+with_body = Registry()
 
 
 class SMTPException(Exception):
@@ -42,7 +33,7 @@ class ValidationError(Exception):
 
 
 @task(registry=registry)
-def send_email(to: str, subject: str, body: str | None = None) -> bool:
+def send_email(to: str, subject: str) -> bool:
     if to == "david@example.com":
         raise SMTPException("Connection timeout")
     if "@" not in to:
@@ -50,19 +41,17 @@ def send_email(to: str, subject: str, body: str | None = None) -> bool:
     return True
 
 
-@pytest.fixture
-async def engine(backend_url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Config(database_url=backend_url))
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+@task(name="send_email", registry=with_body)
+def send_email_with_body(to: str, subject: str, body: str) -> bool:
+    return True
 
 
-async def claim(engine: Engine) -> Claim:
+async def claim(engine: Engine, worker_id: str) -> Claim:
     """What a worker does first; its lease is ten minutes, as it is by default."""
     store = await engine.store()
-    request = ClaimRequest(worker_id=WORKER, names=["send_email"], slots=1, lease_seconds=Config().lock_timeout_seconds)
+    request = ClaimRequest(
+        worker_id=worker_id, names=["send_email"], slots=1, lease_seconds=Config().lock_timeout_seconds
+    )
     (claimed,) = (await store.claim(request)).claims
     return claimed
 
@@ -71,45 +60,6 @@ async def complete(engine: Engine, claimed: Claim) -> None:
     """What a worker does last."""
     change = decide.settle(claimed, Completed('{"value":true}', run_ms=6000), RetryPolicy.LIBRARY)
     assert await (await engine.store()).settle([change]) == [decide.Verdict.APPLIED]
-
-
-def records(engine: Engine, task_id: UUID) -> list[dict[str, Any]]:
-    """The task as `get_task` gives it and, on PostgreSQL, as psql would show it."""
-    found = tasklib.get_task(task_id)
-    assert found is not None
-    seen = [dataclasses.asdict(found)]
-    url, _, schema = engine.config.database_url.partition("?schema=")
-    if url.startswith("postgresql"):
-        with psycopg.connect(url, row_factory=dict_row) as connection:
-            row = connection.execute(f"SELECT * FROM {schema}.tasks WHERE id = %s", [task_id]).fetchone()
-        assert row is not None
-        seen.append(row)
-    return seen
-
-
-def compare(printed: str, engine: Engine, task_id: UUID) -> None:
-    """Each printed column is there with the printed value. Of times: null where null is printed, and otherwise as far
-    from the submit as printed. Ids are the task's own, of an error the printed first line is somewhere in it."""
-    expected = json.loads(printed)
-    for record in records(engine, task_id):
-        assert set(expected) <= set(record)
-        for column, value in expected.items():
-            actual = record[column]
-            if column == "id":
-                assert actual == task_id
-            elif column in TIMES and value is not None and "created_at" in expected:
-                submitted = datetime.fromisoformat(expected["created_at"])
-                offset = datetime.fromisoformat(value) - submitted
-                assert timedelta(0) <= actual - record["created_at"] - offset < PATIENCE, (column, actual, offset)
-                assert actual.utcoffset() == timedelta(0)
-            elif column in TIMES:
-                assert (actual is None) == (value is None), column
-            elif column == "error" and value is not None:
-                assert value.partition("\n")[0] in actual
-                assert "Traceback" in actual
-                assert "in send_email" in actual
-            else:
-                assert actual == value, column
 
 
 # -- Real Example Records ----------------------------------------------------------------------------------------------
@@ -148,15 +98,15 @@ PENDING = """
 
 async def test_task_1_pending(engine: Engine):
     tags = {"batch": "welcome-emails", "cohort": "2025-10-25"}
-    handle = await send_email.options(delay_seconds=3600, timeout_seconds=30, tags=tags).submit_async(
+    handle = await send_email_with_body.options(delay_seconds=3600, timeout_seconds=30, tags=tags).submit_async(
         to="alice@example.com", subject="Welcome!", body="Hello Alice..."
     )
     compare(PENDING, engine, handle.id)
     # "Worker will pick it up when scheduled_at <= NOW()": not before.
-    await drain_async(engine, registry=registry)
+    await drain_async(engine, registry=with_body)
     compare(PENDING, engine, handle.id)
     engine.advance(3600)
-    await drain_async(engine, registry=registry)
+    await drain_async(engine, registry=with_body)
     assert tasklib.is_completed(await handle.get_async())
 
 
@@ -172,8 +122,7 @@ RUNNING = """
   "args": {},
   "kwargs": {
     "to": "bob@example.com",
-    "subject": "Hello Bob",
-    "body": null
+    "subject": "Hello Bob"
   },
   "result": null,
   "error": null,
@@ -194,7 +143,7 @@ async def test_task_2_running(engine: Engine):
         "bob@example.com", "Hello Bob"
     )
     engine.advance(3600 + 323)
-    await claim(engine)
+    await claim(engine, "worker-prod-01-uuid")
     compare(RUNNING, engine, handle.id)
     running = await handle.get_async()
     assert running.started_at is not None
@@ -206,7 +155,7 @@ async def test_task_2_running(engine: Engine):
 async def test_task_2_is_taken_over_when_its_worker_dies(engine: Engine):
     """ "If worker dies, another worker can take it over." """
     handle = await send_email.submit_async("bob@example.com", "Hello Bob")
-    await claim(engine)
+    await claim(engine, "worker-prod-01-uuid")
     engine.advance(601)
     assert await engine.expire() == 1
     await drain_async(engine, registry=registry)
@@ -226,8 +175,7 @@ COMPLETED = """
   "args": {},
   "kwargs": {
     "to": "charlie@example.com",
-    "subject": "Success!",
-    "body": null
+    "subject": "Success!"
   },
   "result": {
     "value": true
@@ -249,7 +197,7 @@ async def test_task_3_completed(engine: Engine):
     options = send_email.options(delay_seconds=3600, timeout_seconds=30)
     handle = await options.submit_async("charlie@example.com", "Success!")
     engine.advance(3600 + 312)
-    claimed = await claim(engine)
+    claimed = await claim(engine, "worker-prod-01-uuid")
     engine.advance(6)
     await complete(engine, claimed)
     compare(COMPLETED, engine, handle.id)
@@ -275,8 +223,7 @@ FAILED_WAITING = r"""
   "args": {},
   "kwargs": {
     "to": "david@example.com",
-    "subject": "Newsletter",
-    "body": null
+    "subject": "Newsletter"
   },
   "result": null,
   "error": "SMTPException: Connection timeout\nTraceback:\n  File \"...\", line 42, in send_email\n    smtp.send_message(...)",
@@ -317,8 +264,7 @@ FAILED_FOR_GOOD = r"""
   "args": {},
   "kwargs": {
     "to": "invalid-email-address",
-    "subject": "Test",
-    "body": null
+    "subject": "Test"
   },
   "result": null,
   "error": "ValidationError: Invalid email address\nTraceback:\n  File \"...\", line 12, in send_email\n    validate_email(to)",
@@ -369,7 +315,7 @@ async def test_the_story_of_a_task(engine: Engine, capsys: pytest.CaptureFixture
       "id": "550e8400...",
       "name": "send_email",
       "state": "pending",
-      "kwargs": {"to": "user@example.com", "subject": "Hello", "body": null},
+      "kwargs": {"to": "user@example.com", "subject": "Hello"},
       "scheduled_at": "2025-10-25T18:00:00"
     }
     """
@@ -380,11 +326,11 @@ async def test_the_story_of_a_task(engine: Engine, capsys: pytest.CaptureFixture
         assert all(record[column] is None for column in empty)
 
     # 2. Worker polls
-    claimed = await claim(engine)
+    claimed = await claim(engine, "worker-01-uuid")
     polled = """
     {
       "state": "running",
-      "worker_id": "worker-prod-01-uuid",
+      "worker_id": "worker-01-uuid",
       "locked_until": "2025-10-25T18:10:00",
       "started_at": "2025-10-25T18:00:05"
     }
