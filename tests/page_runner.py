@@ -63,7 +63,7 @@ async def _query(block: Block) -> None:
         for statement in re.split(r";\s*$", block.text, flags=re.MULTILINE):
             if re.sub(r"--.*", "", statement).strip():
                 try:
-                    connection.execute(statement)  # type: ignore[arg-type]
+                    connection.execute(statement)
                 except psycopg.Error as error:
                     error.add_note(f"{block.page}:{block.line}: {statement.strip()}")
                     raise

@@ -90,11 +90,10 @@ def code_spans(page: Path) -> set[str]:
 
 def commands(page: Path) -> list[tuple[int, list[str]]]:
     """Every command line in the page's shell blocks, as words, with the line it is on."""
-    found = []
+    found: list[tuple[int, list[str]]] = []
     for block in blocks(page):
         if block.language == "bash":
-            joined = block.text.replace("\\\n", "  ")
-            lines = joined.splitlines()
+            lines = block.text.replace("\\\n", " ").splitlines()
         elif block.language == "ini":  # a systemd unit
             lines = [line.partition("=")[2] for line in block.text.splitlines() if line.startswith("ExecStart=")]
         else:
@@ -103,24 +102,16 @@ def commands(page: Path) -> list[tuple[int, list[str]]]:
             words = shlex.split(line, comments=True)
             while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):  # variables set for this command
                 words = words[1:]
-            for command in _split(words):
-                found.append((block.line, command))
+            found += [(block.line, command) for command in _split(words)]
     return found
 
 
 def _split(words: list[str]) -> list[list[str]]:
-    """A pipe or a chain is several commands; where output goes is none of ours."""
+    """A pipe or a chain is several commands."""
     parts: list[list[str]] = [[]]
     for word in words:
         if word in ("|", "&&", "||", ";", "&"):
             parts.append([])
-        elif word in (">", ">>", "<", "2>"):
-            parts[-1].append(word)
         else:
             parts[-1].append(word)
-    cut = []
-    for part in parts:
-        redirect = next((index for index, word in enumerate(part) if word in (">", ">>", "<", "2>")), len(part))
-        if part[:redirect]:
-            cut.append(part[:redirect])
-    return cut
+    return [part for part in parts if part]

@@ -4,7 +4,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
@@ -19,7 +19,11 @@ def eventually(condition: Callable[[], T], timeout: float = 10, interval: float 
     return value
 
 
-async def eventually_async(condition: Callable[[], T | Awaitable[T]], timeout: float = 10, interval: float = 0.01) -> T:
+@overload
+async def eventually_async(condition: Callable[[], Awaitable[T]], timeout: float = ..., interval: float = ...) -> T: ...
+@overload
+async def eventually_async(condition: Callable[[], T], timeout: float = ..., interval: float = ...) -> T: ...
+async def eventually_async(condition: Callable[[], Any], timeout: float = 10, interval: float = 0.01) -> Any:
     """The same without blocking the event loop; `condition` may be a plain or an async function."""
     deadline = time.monotonic() + timeout
     while True:

@@ -331,7 +331,7 @@ async def test_the_story_of_a_task(engine: Engine, capsys: pytest.CaptureFixture
     {
       "state": "running",
       "worker_id": "worker-01-uuid",
-      "locked_until": "2025-10-25T18:10:00",
+      "locked_until": "2025-10-25T18:10:00",  -- 10 minute timeout
       "started_at": "2025-10-25T18:00:05"
     }
     """

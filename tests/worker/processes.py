@@ -18,7 +18,13 @@ ROOT = Path(__file__).parents[2]
 
 class WorkerProcess:
     def __init__(self, url: str, folder: Path, concurrency: int, burst: bool, settings: dict[str, Any]) -> None:
-        config = {"database_url": url, "heartbeat_seconds": 0.2, "dead_after_seconds": 1.0, "lock_timeout_seconds": 30, **settings}
+        config = {
+            "database_url": url,
+            "heartbeat_seconds": 0.2,
+            "dead_after_seconds": 1.0,
+            "lock_timeout_seconds": 30,
+            **settings,
+        }
         self.log = folder / f"worker-{len(list(folder.glob('worker-*.log')))}.log"
         command = [sys.executable, "-m", "tests.worker.program", json.dumps(config), str(concurrency)]
         with self.log.open("wb") as log:

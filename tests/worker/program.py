@@ -9,7 +9,7 @@ import tests.worker.app
 from tasklib import Config, TaskWorker
 
 if __name__ == "__main__":
-    assert tests.worker.app.work
+    assert tests.worker.app.work.name == "work"
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(message)s")
     config = Config(**json.loads(sys.argv[1]))
     worker = TaskWorker(config, concurrency=int(sys.argv[2]), poll_interval_seconds=0.2, burst="burst" in sys.argv)

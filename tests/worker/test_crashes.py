@@ -124,9 +124,7 @@ async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: F
 async def test_a_short_freeze_is_survived_without_a_second_start(fleet: Fleet, queue: Engine, tmp_path: Path):
     gate = tmp_path / "gate"
     handle = await app.wait_for_file.submit_async(str(gate))
-    settings = {"heartbeat_seconds": 0.5, "dead_after_seconds": 20.0}
-    first = fleet.start(1, **settings)
-    fleet.start(1, **settings)
+    first, _ = (fleet.start(1, heartbeat_seconds=0.5, dead_after_seconds=20.0) for _ in range(2))
     await eventually_async(lambda: len(fleet.journal) == 1, LONG)
     holder = next(worker for worker in fleet.workers if str(worker.process.pid) == fleet.journal[0][-1])
     holder.send(signal.SIGSTOP)
@@ -173,9 +171,7 @@ async def test_a_second_signal_leaves_at_once(fleet: Fleet, queue: Engine):
     assert worker.wait(20) == 0
 
 
-async def test_a_stale_completion_is_refused_and_logged(
-    queue: Engine, caplog: pytest.LogCaptureFixture, fleet: Fleet
-):
+async def test_a_stale_completion_is_refused_and_logged(queue: Engine, caplog: pytest.LogCaptureFixture, fleet: Fleet):
     handle = await app.work.submit_async(3)
     store = await queue.store()
     request = ClaimRequest(worker_id="slow-poke", names=["work"], slots=1, lease_seconds=5)
@@ -250,4 +246,3 @@ async def test_children_are_gone_when_their_parent_is_killed(fleet: Fleet, queue
     worker.send(signal.SIGKILL)
     worker.wait()
     eventually(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE, 10)
-

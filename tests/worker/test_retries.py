@@ -160,7 +160,7 @@ async def test_a_result_that_cannot_be_stored_is_a_failure_with_the_reason(
     engine: Engine, registry: Registry, result: object, reason: str | None
 ):
     @task(registry=registry, max_retries=0)
-    def returns():  # type: ignore[no-untyped-def]
+    def returns():
         return result
 
     handle = await returns.submit_async()

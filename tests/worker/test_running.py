@@ -20,7 +20,7 @@ async def test_def_tasks_run_in_threads_and_async_ones_in_the_loop(engine: Engin
 
     @task(registry=registry)
     async def in_loop() -> str:
-        await asyncio.sleep(0)  # noqa: TID251 - a handler that yields to the loop
+        await asyncio.get_running_loop().run_in_executor(None, str)
         return threading.current_thread().name
 
     first, second = await in_thread.submit_async(), await in_loop.submit_async()
@@ -40,8 +40,13 @@ async def test_priority_goes_first_then_first_come_first_served(engine: Engine, 
     async def note_async(number: int) -> None:
         order.append(number)
 
-    for number, (kind, priority) in enumerate([(note, 0), (note_async, 0), (note, 5), (note_async, -3), (note, 0), (note_async, 5)]):
-        await kind.options(priority=priority).submit_async(number)
+    threaded, native = note.options, note_async.options
+    await threaded(priority=0).submit_async(0)
+    await native(priority=0).submit_async(1)
+    await threaded(priority=5).submit_async(2)
+    await native(priority=-3).submit_async(3)
+    await threaded(priority=0).submit_async(4)
+    await native(priority=5).submit_async(5)
     await drain_async(engine, registry=registry)
     assert order == [2, 5, 0, 1, 4, 3]
 
@@ -122,15 +127,16 @@ async def test_a_timeout_ends_the_task_and_the_worker_goes_on(
     def sleeps() -> None:
         never.wait(60)
 
-    chosen, own = {"async": (waits, registry), "spin": (spins, spinner), "sleeping thread": (sleeps, sleeper)}[kind]
+    own = {"async": registry, "spin": spinner, "sleeping thread": sleeper}[kind]
+    submit = {"async": waits.submit_async, "spin": spins.submit_async, "sleeping thread": sleeps.submit_async}[kind]
 
     @task(registry=own)
     def quick() -> str:
         return "still here"
 
     try:
-        async with serve(concurrency=1) if own is registry else _serve_with(engine, own):
-            handle = await chosen.submit_async()
+        async with serve(concurrency=1, registry=own):
+            handle = await submit()
             done = await handle.wait_async(10)
             assert done.completed_at is not None
             assert done.started_at is not None
@@ -139,24 +145,6 @@ async def test_a_timeout_ends_the_task_and_the_worker_goes_on(
             assert await (await quick.submit_async()).result_async(10) == "still here"
     finally:
         never.set()
-
-
-def _serve_with(engine: Engine, registry: Registry):  # type: ignore[no-untyped-def]
-    from contextlib import asynccontextmanager
-
-    from tasklib import TaskWorker
-
-    @asynccontextmanager
-    async def start():  # type: ignore[no-untyped-def]
-        worker = TaskWorker(concurrency=1, poll_interval_seconds=0.1, registry=registry, handle_signals=False, engine=engine)
-        running = asyncio.create_task(worker.run())
-        try:
-            yield worker
-        finally:
-            worker.stop()
-            await asyncio.wait_for(running, 20)
-
-    return start()
 
 
 async def test_an_exception_for_one_task_never_lands_in_the_next(engine: Engine, registry: Registry, serve: Serve):
@@ -202,8 +190,8 @@ async def test_cancel_stops_a_running_task(engine: Engine, registry: Registry, s
         while True:
             pass
 
-    chosen, manager = (waits, serve(1)) if kind == "async" else (spins, _serve_with(engine, threaded))
-    async with manager:
+    chosen, own = (waits, registry) if kind == "async" else (spins, threaded)
+    async with serve(1, registry=own):
         handle = await chosen.submit_async()
         await eventually_async(started.is_set)
         asked = await handle.cancel_async()

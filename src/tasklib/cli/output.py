@@ -112,9 +112,14 @@ class Printer:
         self.console.print(table)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # as any other stream would; what that means is decided in one place
+
+
 def console(*, stderr: bool = False, file: IO[str] | None = None, width: int | None = None) -> Console:
     """Markup, emoji codes and highlighting are off: text is printed as it is."""
-    return Console(stderr=stderr, file=file, width=width, markup=False, emoji=False, highlight=False)
+    return _Console(stderr=stderr, file=file, width=width, markup=False, emoji=False, highlight=False)
 
 
 def styled(text: str, style: str) -> Text:

@@ -27,7 +27,8 @@ UNTIMED = -1
 
 
 class Change(NamedTuple):
-    """One guarded write. The guard is `id`, `version`, `worker_id` and, where set, `locked_until`; the rest is what to write."""
+    """One guarded write: `id`, `version`, `worker_id` and, where set, `locked_until` are the guard, the rest is what to
+    write."""
 
     id: UUID
     version: int | None
@@ -38,7 +39,7 @@ class Change(NamedTuple):
     retry_count: int
     terminal: bool
     due_in: float | None = None
-    """Seconds from now: `next_retry_at` of a failed task, `scheduled_at` of a pending one. None: leave `scheduled_at`."""
+    """Seconds from now: `next_retry_at` of a failed task, `scheduled_at` of a pending one; None leaves the latter."""
     result: str | None = None
     error: str | None = None
     """None keeps the error that is there, but for a completion, which clears it."""

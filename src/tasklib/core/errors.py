@@ -142,8 +142,6 @@ class WaitTimeout(TaskLibError, TimeoutError):
     code = "wait_timeout"
 
 
-
-
 class MissingExtra(TaskLibError, ImportError):
     """An optional dependency is not installed; the text holds the command that installs it."""
 

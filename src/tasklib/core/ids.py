@@ -11,7 +11,9 @@ _LATEST = (1 << 48) - 1
 
 def uuid7(unix_ms: int, sequence: int, entropy: int) -> UUID:
     """A UUIDv7 from 48 bits of milliseconds, 12 bits of sequence within one, and 62 bits of entropy."""
-    value = (min(unix_ms, _LATEST) << 80) | (7 << 76) | ((sequence & 0xFFF) << 64) | (2 << 62) | (entropy & ((1 << 62) - 1))
+    value = (
+        (min(unix_ms, _LATEST) << 80) | (7 << 76) | ((sequence & 0xFFF) << 64) | (2 << 62) | (entropy & ((1 << 62) - 1))
+    )
     return UUID(int=value)
 
 

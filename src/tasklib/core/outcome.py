@@ -50,7 +50,7 @@ class Cancelled:
 Outcome: TypeAlias = Completed | Failed | Snoozed | Released | Cancelled
 
 
-class Retry(Exception):  # noqa: N818 - raised as a word: `raise Retry(delay=30)`
+class Retry(Exception):
     """Raise it in a handler to fail this attempt and set when the next one starts."""
 
     def __init__(self, message: str = "the handler asked for a retry", *, delay: float | None = None) -> None:
@@ -58,11 +58,11 @@ class Retry(Exception):  # noqa: N818 - raised as a word: `raise Retry(delay=30)
         self.delay = None if delay is None else check_delay(delay, "delay")
 
 
-class Fail(Exception):  # noqa: N818 - raised as a word: `raise Fail("no such user")`
+class Fail(Exception):
     """Raise it in a handler to give up at once, without further retries."""
 
 
-class Snooze(Exception):  # noqa: N818 - raised as a word: `raise Snooze(delay=60)`
+class Snooze(Exception):
     """Raise it in a handler to run again later without using up an attempt."""
 
     def __init__(self, *, delay: float) -> None:
@@ -70,9 +70,9 @@ class Snooze(Exception):  # noqa: N818 - raised as a word: `raise Snooze(delay=6
         super().__init__(f"snoozed for {delay} s")
 
 
-class TaskTimedOut(BaseException):  # noqa: N818 - not an Exception, so that `except Exception` in a handler does not keep it
+class TaskTimedOut(BaseException):
     """Raised inside a handler that ran into its timeout."""
 
 
-class TaskStopped(BaseException):  # noqa: N818 - as above
+class TaskStopped(BaseException):
     """Raised inside a handler that is to stop: cancelled, or its lease was lost."""

@@ -176,7 +176,9 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
         fields[slot] = (annotation, default)
     try:
         params = create_model(f"{label}Params", __config__=config, __module__=function.__module__, **fields)
-        returns: TypeAdapter[Any] = TypeAdapter(hints.get("return", Any), config=_result_config(hints.get("return", Any)))
+        returns: TypeAdapter[Any] = TypeAdapter(
+            hints.get("return", Any), config=_result_config(hints.get("return", Any))
+        )
         if not params.__pydantic_complete__:
             params.model_rebuild(raise_errors=True)
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
@@ -212,9 +214,13 @@ def _hints(function: Callable[..., Any], label: str, depth: int) -> dict[str, An
 def _result_config(annotation: Any) -> ConfigDict | None:
     """Pydantic takes no outside configuration for types that carry their own."""
     carries = isinstance(annotation, type) and (
-        issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__") or typing.is_typeddict(annotation)
+        issubclass(annotation, BaseModel)
+        or hasattr(annotation, "__dataclass_fields__")
+        or typing.is_typeddict(annotation)
     )
-    return None if carries else ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
+    return (
+        None if carries else ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
+    )
 
 
 def _field_name(parameter: str) -> str:
@@ -244,7 +250,6 @@ def _same_definition(known: Callable[..., Any], new: Callable[..., Any]) -> bool
 def _place(function: Callable[..., Any]) -> str:
     code = getattr(function, "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
-
 
 
 default_registry = Registry()

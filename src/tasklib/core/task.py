@@ -37,7 +37,7 @@ class NewTask:
 
 
 class Claim(NamedTuple):
-    """The right to settle one task, with all that is needed to run it. A tuple, because claims are made by the ten thousand."""
+    """The right to settle one task, with all that is needed to run it. A tuple: they are made by the ten thousand."""
 
     id: UUID
     name: str

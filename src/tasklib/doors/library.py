@@ -104,14 +104,11 @@ def submit_many_sync(
     return [inserted.id for inserted in store_blocking(engine, _many(func, calls, options, engine), connection)]
 
 
-def _many(
-    func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, Any], engine: Engine
-) -> list[NewTask]:
+def _many(func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, Any], engine: Engine) -> list[NewTask]:
     try:
         chosen = SubmitOptions(**options)
     except TypeError:
-        known = {name for name in SubmitOptions.__slots__}
-        unknown = ", ".join(sorted(set(options) - known))
+        unknown = ", ".join(sorted(set(options).difference(SubmitOptions.__slots__)))
         raise InvalidOption(f"submit_many has no option {unknown}", field=unknown) from None
     task_type = type_of(func)
     return [prepare_call(task_type, (), dict(call), chosen, engine.config) for call in calls]

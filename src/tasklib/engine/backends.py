@@ -32,7 +32,9 @@ def make_store(config: Config, *, clock_offset: float = 0.0) -> Backend:
     target = _BACKENDS.get(scheme)
     if target is None or "://" not in url:
         known = ", ".join(f"{name}://" for name in _BACKENDS)
-        raise InvalidConfig(f"database_url: cannot use {mask_urls(url)!r:.120}; known are {known}", field="database_url")
+        raise InvalidConfig(
+            f"database_url: cannot use {mask_urls(url)!r:.120}; known are {known}", field="database_url"
+        )
     module, _, name = target.partition(":")
     factory = cast(Callable[..., Backend], getattr(import_module(module), name))
     options: dict[str, object] = {"call_timeout": config.call_timeout_seconds, "clock_offset": clock_offset}

@@ -17,8 +17,8 @@ from tasklib.core.task import NewTask, Task, is_terminal
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
 from tasklib.stores.base import (
-    Controls,
     ControlChange,
+    Controls,
     Count,
     Filter,
     Inserted,
@@ -144,7 +144,9 @@ class Engine:
         verdicts = await store.settle([decide.expire(task, reason.format(task.worker_id)) for task in lost])
         return verdicts.count(Verdict.APPLIED)
 
-    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False) -> int:
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+    ) -> int:
         return await (await self.store()).prune(states, older_than_seconds, limit, dry_run=dry_run)
 
     async def control(self, change: ControlChange) -> Controls:

@@ -63,7 +63,7 @@ def _load(hello: dict[str, Any]) -> None:
     sys.path[:] = hello["path"]
     for module in hello["modules"]:
         importlib.import_module(module)
-    # As multiprocessing does it: under another name, so that `if __name__ == "__main__"` keeps the worker from starting.
+    # As multiprocessing does it: under another name, so that `if __name__ == "__main__"` does not start a worker.
     if hello["main_module"]:
         runpy.run_module(hello["main_module"], run_name="__mp_main__", alter_sys=True)
     elif hello["main_file"]:

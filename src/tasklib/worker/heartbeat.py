@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable
 
-from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tasklib.core.outcome import Failed
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
@@ -51,7 +50,9 @@ class Heartbeat:
         self._lane_of = lane_of
         self._report = report
         self._hostname = socket.gethostname()
-        self._ending = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end = asyncio.Event()
+        self._ended = False
         self._stopping: set[Flight] = set()
         self._confirmed = time.monotonic()
         """When the last beat that arrived was sent."""
@@ -65,8 +66,9 @@ class Heartbeat:
 
     def stop(self) -> None:
         """Ends the thread; does not wait for longer than a moment."""
-        self._ending.set()
-        if self._thread.is_alive():
+        self._ended = True
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._end.set)
             self._thread.join(2.0)
 
     def about(self) -> WorkerBeat:
@@ -94,18 +96,17 @@ class Heartbeat:
     # -- the thread ---------------------------------------------------------------------------------------------------
 
     def _main(self) -> None:
-        while not self._ending.is_set():
-            try:
-                asyncio.run(self._beat_until_end())
-            except Exception:
-                log.exception("the heartbeat stumbled and starts again")
-                self._ending.wait(1.0)
+        try:
+            asyncio.run(self._beat_until_end())
+        except Exception:
+            log.exception("the heartbeat has stopped; leases will run out")
 
     async def _beat_until_end(self) -> None:
-        store, self._opened = self._engine.new_store(), False
+        self._loop = asyncio.get_running_loop()
+        store = self._engine.new_store()
         ticking = asyncio.create_task(self._tick_until_end())
         try:
-            while not self._ending.is_set():
+            while not self._ended:
                 await self._beat(store)
                 await self._pause(self._config.beat_seconds)
         finally:
@@ -123,7 +124,7 @@ class Heartbeat:
                 await store.beat(self.about())
                 held = self._flights.held(older_than=sent - self._config.beat_seconds / 2)
                 answers = await store.extend(self._worker_id, held, self._flights.lease_seconds) if held else []
-        except TRANSIENT_OR_SLOW as error:
+        except Exception as error:  # whatever it is, the next beat may get through: nobody else would send one
             log.warning("heartbeat not confirmed: %s", str(error) or "no answer in time")
             return
         self._confirmed = sent
@@ -142,7 +143,7 @@ class Heartbeat:
                 self.halt(flight, Stop.CANCEL)
 
     async def _tick_until_end(self) -> None:
-        while not self._ending.is_set():
+        while not self._ended:
             self._tick(time.monotonic())
             busy = self._flights.timed or self._stopping
             await self._pause(TICK_SECONDS if busy else 4 * TICK_SECONDS)
@@ -171,6 +172,8 @@ class Heartbeat:
         self._report(flight, runner.stopped(flight, Failed("TaskStopped: it was told to stop and did not end")))
 
     async def _pause(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while not self._ending.is_set() and (left := end - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, 0.2))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._end.wait()
+        except TimeoutError:
+            pass

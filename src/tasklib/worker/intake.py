@@ -89,7 +89,7 @@ class Intake:
                     await asyncio.sleep(0)
                     continue
                 quiet = 0 if claimed.claims else quiet + 1
-                if not claimed.claims and not len(self._flights):
+                if wanted == self._slots.size and not claimed.claims:  # asked with every slot free, and found nothing
                     self.idle.set()
                 await self._rest(self._pause(quiet, claimed.next_due_in, store.traits.wakes))
                 self.idle.clear()

@@ -46,7 +46,10 @@ class Janitor:
         """Retention, in batches, so that nobody waits long for a lock."""
         config, removed = self._config, 0
         finished = [TaskState.COMPLETED.value, TaskState.CANCELLED.value]
-        for states, keep in ((finished, config.keep_completed_seconds), ([TaskState.FAILED.value], config.keep_failed_seconds)):
+        for states, keep in (
+            (finished, config.keep_completed_seconds),
+            ([TaskState.FAILED.value], config.keep_failed_seconds),
+        ):
             if keep is None:
                 continue
             while (count := await self._engine.prune(states, keep, PRUNE_BATCH)) > 0:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from tasklib.core.errors import TaskDefinitionError
@@ -153,7 +154,7 @@ def _hello(task_types: Sequence[TaskType], max_result_bytes: int) -> dict[str, A
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     return {
-        "path": [entry or os.getcwd() for entry in sys.path],
+        "path": [entry or str(Path.cwd()) for entry in sys.path],
         "modules": [module for module in modules if module != "__main__"],
         "main_module": spec.name if "__main__" in modules and spec is not None else None,
         "main_file": getattr(main, "__file__", None) if "__main__" in modules and spec is None else None,

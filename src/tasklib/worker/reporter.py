@@ -107,7 +107,7 @@ class Reporter:
                     self._log_failure(flight, outcome)
             else:
                 log.warning(
-                    "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); its outcome is dropped",
+                    "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); outcome dropped",
                     flight.claim.id,
                     flight.claim.name,
                     flight.claim.attempt,
@@ -137,5 +137,7 @@ class Reporter:
     def _log_failure(flight: Flight, outcome: Failed) -> None:
         last_line = outcome.error.rsplit("\n", 1)[-1]
         claim = flight.claim
-        again = "" if outcome.final or not decide.attempts_left(claim.retry_count, claim.max_retries) else "; will retry"
+        again = (
+            "" if outcome.final or not decide.attempts_left(claim.retry_count, claim.max_retries) else "; will retry"
+        )
         log.warning("task %s (%s), attempt %d failed%s: %s", claim.id, claim.name, claim.attempt, again, last_line)

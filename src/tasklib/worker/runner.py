@@ -1,6 +1,6 @@
 """Claim -> Outcome: decode the arguments, call the function, encode the result. Never sees a store, never raises.
 
-Whatever user code does (SystemExit, a `__str__` that raises, a result that is no JSON) fails that task and nothing else.
+Whatever user code does (SystemExit, a `__str__` that raises, a result that is no JSON) fails that task alone.
 """
 
 from __future__ import annotations
@@ -118,5 +118,3 @@ def _text(error: BaseException) -> str:
 
 def _ms(begun: float) -> int:
     return int((time.monotonic() - begun) * 1000)
-
-

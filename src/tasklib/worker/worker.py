@@ -10,8 +10,7 @@ import secrets
 import signal
 import socket
 import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig
 from tasklib.core.options import check_whole
@@ -119,7 +118,13 @@ class TaskWorker:
         flights = Flights(self.config.lock_timeout_seconds)
         slots = Slots(self.concurrency)
         pace = Pace(self.concurrency)
-        reporter = Reporter(self._engine, flights, pace, lambda: intake.nudge())
+        landed = asyncio.Event()
+
+        def on_landing() -> None:
+            landed.set()
+            intake.nudge()
+
+        reporter = Reporter(self._engine, flights, pace, on_landing)
         lanes = self._open_lanes(slots, flights, reporter)
         slots.open(list(dict.fromkeys(lanes.values())))
 
@@ -155,7 +160,8 @@ class TaskWorker:
             await self._until_told(claiming, others, intake)
             claiming.cancel()
             await asyncio.gather(claiming, return_exceptions=True)
-            await self._land(flights, slots, reporter, heartbeat, intake)
+            intake.give_back()
+            await self._land(flights, reporter, heartbeat, landed)
         finally:
             for task in (claiming, *others):
                 task.cancel()
@@ -170,7 +176,9 @@ class TaskWorker:
             unknown = [name for name in self._only if self._registry.get(name) is None]
             if unknown:
                 known = ", ".join(self._registry.names()) or "none"
-                raise InvalidConfig(f"names: no task type is called {', '.join(unknown)}; known: {known}", field="names")
+                raise InvalidConfig(
+                    f"names: no task type is called {', '.join(unknown)}; known: {known}", field="names"
+                )
 
     def _open_lanes(self, slots: Slots, flights: Flights, reporter: Reporter) -> dict[str, Lane]:
         limit = self.config.max_result_bytes
@@ -218,21 +226,21 @@ class TaskWorker:
             for wait in waits:
                 wait.cancel()
 
-    async def _land(
-        self, flights: Flights, slots: Slots, reporter: Reporter, heartbeat: Heartbeat, intake: Intake
-    ) -> None:
-        """Gives back what has not started, lets the rest finish for a while, and gives that back too."""
-        intake.give_back()
+    async def _land(self, flights: Flights, reporter: Reporter, heartbeat: Heartbeat, landed: asyncio.Event) -> None:
+        """Lets running tasks finish for a while, and gives back those that did not."""
         grace = self.config.shutdown_grace_seconds
-        log.info("worker %s stops: %d tasks running, %g s to finish", self.worker_id, slots.running, grace)
-        end = time.monotonic() + grace
-        while slots.running and time.monotonic() < end:
-            await asyncio.sleep(0.02)
-        for flight in flights:
-            if not flight.verdict.locked():
+
+        def still_running() -> list[Flight]:
+            return [flight for flight in flights if not flight.verdict.locked()]
+
+        log.info("worker %s stops: %d tasks running, %g s to finish", self.worker_id, len(still_running()), grace)
+        try:
+            async with asyncio.timeout(grace):
+                await _until(lambda: not still_running(), landed)
+        except TimeoutError:
+            for flight in still_running():
                 heartbeat.halt(flight, Stop.SHUTDOWN)
-        while any(not flight.verdict.locked() for flight in flights):
-            await asyncio.sleep(0.02)
+        await _until(lambda: not still_running(), landed)
         await reporter.drain()
 
     async def _say_goodbye(self) -> None:
@@ -253,6 +261,12 @@ class TaskWorker:
                     continue
                 caught.append(number)
         return _Restore(loop, caught)
+
+
+async def _until(condition: Callable[[], bool], changed: asyncio.Event) -> None:
+    while not condition():
+        changed.clear()
+        await changed.wait()
 
 
 class _Restore:

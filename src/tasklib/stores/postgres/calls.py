@@ -181,7 +181,7 @@ def _return(pool: Pool, connection: Connection, error: BaseException) -> None:
     if whole:
         pool.release(connection)
     else:
-        pool.drop(connection)
+        pool.drop(connection, softly=isinstance(error, (TimeoutError, asyncio.CancelledError)))
 
 
 def _given_up(error: Exception, seconds: float) -> Exception:

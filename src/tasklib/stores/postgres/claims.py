@@ -1,92 +1,90 @@
-"""Claim: one statement, one round trip, as long as nothing is limited and nothing has just become due."""
+"""Claim: one statement, one round trip, as long as no limit concerns it and nothing has just become due."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from tasklib.core.task import Claim
 from tasklib.stores.base import Claimed, ClaimRequest
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
-from tasklib.stores.postgres.limits import ALL, Limits, Permits
+from tasklib.stores.postgres.limits import ALL, Permits
 
 N = TypeVar("N", int, float)
 
 _ROUNDS = 100
-_FIRST_SKIP = 0.02
-_LONGEST_SKIP = 1.0
+_FIRST_LOOK = 0.02
+_LONGEST_LOOK = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """What the claim statement saw beside the tasks it claimed."""
 
-    due_in: float | None
+    due_in: float | None = None
     """Seconds to the next due time among what is not ready; 0 or less: something waits for its promotion."""
-    limited: tuple[str, ...]
-    """Asked for, limited, and left out because this claim held no permits."""
-    stale: bool
+    limited: bool = False
+    """There is something to claim under a limit: nothing was claimed, the control rows must be locked for that."""
+    permit_in: float | None = None
+    full: bool = False
+    stale: bool = False
     """Rows marked ready that are not claimable: edited by hand."""
-    skipped: bool
+    skipped: bool = False
     """Something is ready but was locked by somebody for the moment."""
+
+    @property
+    def unpromoted(self) -> bool:
+        return self.due_in is not None and self.due_in <= 0
+
+
+_Result = tuple[list[Claim], _Seen]
 
 
 class Claims:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._limits = Limits()
         self._promote_first = False
-        self._skip = _FIRST_SKIP
-
-    def freed(self) -> None:
-        self._limits.freed()
+        self._look_again = _FIRST_LOOK
 
     async def claim(self, request: ClaimRequest) -> Claimed:
-        now = asyncio.get_running_loop().time()
-        wanted = [name for name in request.names if request.per_name.get(name, 1) > 0]
-        names, limited, again = self._limits.split(wanted, now)
+        # Each name once: the same row must not be picked for two of them.
+        names = [name for name in dict.fromkeys(request.names) if request.per_name.get(name, 1) > 0]
         if request.slots <= 0 or not names:
-            return Claimed([], again)
-        claims: list[Claim] = []
-        if not limited:
-            claims, seen = await self._calls.run(self._unlimited(request, names), repeat=False)
-            self._limits.note(seen.limited)
-            rest = request.slots - len(claims)
-            if not seen.limited or rest <= 0:
-                return Claimed(claims, self._next(request, claims, seen, again))
-            names = names if ALL in seen.limited else list(seen.limited)
-        more, seen, permits = await self._calls.run(self._under_limits(request, names, len(claims)), repeat=False)
-        claims += more
-        over = self._limits.learn(permits, names, asyncio.get_running_loop().time())
-        return Claimed(claims, _least(self._next(request, claims, seen, again), over))
-
-    def _next(self, request: ClaimRequest, claims: Sequence[Claim], seen: _Seen, again: float | None) -> float | None:
+            return Claimed([], None)
+        claims, seen = await self._calls.run(self._free(request, names), repeat=False)
+        if seen.limited:
+            more, seen = await self._calls.run(self._under_limits(request, names, len(claims)), repeat=False)
+            claims += more
         if len(claims) >= request.slots:
-            self._skip = _FIRST_SKIP
-            return None
-        if seen.skipped:
-            again = _least(again, self._skip)
-            self._skip = min(self._skip * 2, _LONGEST_SKIP)
+            self._look_again = _FIRST_LOOK
+            return Claimed(claims, None)
+        return Claimed(claims, self._next(seen))
+
+    def _next(self, seen: _Seen) -> float | None:
+        """When it is worth asking again. Where that depends on others, soon at first, then less and less often."""
+        again = seen.permit_in
+        if seen.skipped or seen.full or seen.unpromoted:
+            again = _least(again, self._look_again)
+            self._look_again = min(self._look_again * 2, _LONGEST_LOOK)
         else:
-            self._skip = _FIRST_SKIP
-        # What is due and still not promoted is locked by somebody, or there is more of it than one promotion takes.
-        return _least(again, None if seen.due_in is None else max(seen.due_in, _FIRST_SKIP))
+            self._look_again = _FIRST_LOOK
+        return again if seen.unpromoted else _least(again, seen.due_in)
 
-    def _unlimited(self, request: ClaimRequest, names: Sequence[str]) -> Any:
-        caps = [request.per_name.get(name) for name in names]
-
-        async def work(connection: Connection, timeout: float) -> tuple[list[Claim], _Seen]:
+    def _free(self, request: ClaimRequest, names: Sequence[str]) -> Callable[[Connection, float], Awaitable[_Result]]:
+        async def work(connection: Connection, timeout: float) -> _Result:
+            caps = [request.per_name.get(name) for name in names]
             return await self._rounds(connection, timeout, request, names, caps, [], request.slots, request.prefetch)
 
         return work
 
-    def _under_limits(self, request: ClaimRequest, names: Sequence[str], already: int) -> Any:
-        async def work(connection: Connection, timeout: float) -> tuple[list[Claim], _Seen, Permits]:
+    def _under_limits(
+        self, request: ClaimRequest, names: Sequence[str], already: int
+    ) -> Callable[[Connection, float], Awaitable[_Result]]:
+        async def work(connection: Connection, timeout: float) -> _Result:
             async with transaction(connection, timeout):
                 permits = await Permits.lock(self._calls, connection, names, timeout)
                 caps = [_least(request.per_name.get(name), permits.cap(name)) for name in names]
@@ -95,10 +93,16 @@ class Claims:
                 if whole is not None:
                     slots, prefetch = min(slots, whole), 0
                 claims, seen = await self._rounds(
-                    connection, timeout, request, names, caps, list(permits.buckets), slots, prefetch
+                    connection, timeout, request, names, caps, permits.names, slots, prefetch
                 )
                 await permits.spend(self._calls, connection, claims, timeout)
-            return claims, seen, permits
+            return claims, _Seen(
+                due_in=seen.due_in,
+                permit_in=_least(seen.permit_in, permits.next_in()),
+                # Limited a moment ago and not when the locks were taken, or the other way round: ask again.
+                full=seen.full or seen.limited or permits.full,
+                skipped=seen.skipped,
+            )
 
         return work
 
@@ -112,12 +116,12 @@ class Claims:
         permitted: Sequence[str],
         slots: int,
         prefetch: int,
-    ) -> tuple[list[Claim], _Seen]:
+    ) -> _Result:
         """Claims until there is enough or no more. More than one round only where something had to be promoted first,
         or hand-edited rows were in the way."""
         calls = self._calls
         claims: list[Claim] = []
-        seen = _Seen(None, (), False, False)
+        seen = _Seen()
         lease = timedelta(seconds=request.lease_seconds)
         left = list(caps)
         force = self._promote_first
@@ -138,9 +142,9 @@ class Claims:
                 timeout=timeout,
             )
             claims += map(Claim._make, rows)
-            seen = _seen(last["kwargs"])
-            if len(claims) >= slots or not (seen.stale or (not force and seen.due_in is not None and seen.due_in <= 0)):
-                return claims, seen
+            seen = _Seen(**json.loads(last["kwargs"]))
+            if len(claims) >= slots or not (seen.stale or (seen.unpromoted and not force)):
+                break
             if seen.stale:
                 await connection.execute(calls.sql["demote"], calls.offset, names, timeout=timeout)
                 left = _reduced(names, caps, claims)
@@ -153,11 +157,6 @@ class Claims:
         """Makes ready what has become due. True where there was something: then the next claim begins with it."""
         status = await connection.execute(self._calls.sql["promote"], self._calls.offset, timeout=timeout)
         return bool(status != "UPDATE 0")
-
-
-def _seen(text: str) -> _Seen:
-    values = json.loads(text)
-    return _Seen(values["due_in"], tuple(values["limited"] or ()), values["stale"], values["skipped"])
 
 
 def _least(first: N | None, second: N | None) -> N | None:

@@ -79,7 +79,7 @@ completed_at IS NOT NULL
 completed_at IS NULL
 
 -- name: where_tags
-tags @> {value}::jsonb
+NOT EXISTS (SELECT FROM jsonb_each({value}::jsonb) AS wanted WHERE tags -> wanted.key IS DISTINCT FROM wanted.value)
 
 -- name: where_worker
 worker_id = {value}::text

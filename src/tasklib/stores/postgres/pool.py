@@ -24,8 +24,10 @@ class Pool:
         self._connect = connect
         self._size = size
         self._loop = asyncio.get_running_loop()
-        self._count = 0
+        self._members: set[Connection] = set()
+        self._connecting = 0
         self._idle: list[tuple[Connection, float]] = []
+        self._busy: set[Connection] = set()
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._home: Connection | None = None
         self._home_is_free = False
@@ -41,16 +43,17 @@ class Pool:
             connection = self.take()
             if connection is not None:
                 return connection
-            if self._count < self._size:
+            if len(self._members) + self._connecting < self._size:
                 return await self._grow(deadline)
             connection = await self._wait(deadline)
             if connection is not None:
                 return connection
 
     def release(self, connection: Connection) -> None:
+        self._busy.discard(connection)
         if connection.is_closed():
             self.drop(connection)
-        elif self._closed:
+        elif self._closed or not (connection is self._home or connection in self._members):
             self._close_softly(connection)
         elif self._hand_over(connection):
             pass
@@ -61,13 +64,16 @@ class Pool:
             if self._reaper is None:
                 self._reaper = self._loop.call_later(IDLE_SECONDS, self._reap)
 
-    def drop(self, connection: Connection) -> None:
-        """Never to be used again: its state is in doubt."""
-        connection.terminate()
+    def drop(self, connection: Connection, *, softly: bool = False) -> None:
+        """Never to be used again: its state is in doubt. `softly`: a statement that may still run is cancelled."""
+        self._busy.discard(connection)
+        if softly and not self._closed:
+            self._close_softly(connection)
+        else:
+            connection.terminate()
         if connection is self._home:
             self._home, self._home_is_free = None, False
-        else:
-            self._count -= 1
+        self._members.discard(connection)
         self._hand_over(None)
 
     def settle_down(self, connection: Connection) -> None:
@@ -77,32 +83,43 @@ class Pool:
 
     def home_if_free(self) -> Connection | None:
         """Takes the home connection, if nobody uses it just now."""
-        if self._home_is_free:
+        if self._home is not None and self._home_is_free:
             self._home_is_free = False
+            self._busy.add(self._home)
             return self._home
         return None
 
     def leave_home(self, connection: Connection) -> None:
         """The end of the home connection, which the caller has taken."""
         self._home, self._home_is_free = None, False
+        self._busy.discard(connection)
         self._close_softly(connection)
+
+    def forget_home(self, connection: Connection) -> None:
+        """Whatever became of it: it is nobody's home any more."""
+        if self._home is connection:
+            self._home, self._home_is_free = None, False
+        connection.terminate()
 
     @property
     def connections(self) -> int:
-        return self._count + (self._home is not None)
+        return len(self._members) + (self._home is not None)
 
     async def close(self) -> None:
-        """Idle connections go now; those in use when their call ends."""
+        """Nothing is waited for: a call that is under way fails, and finds the store closed."""
         self._closed = True
         if self._reaper is not None:
             self._reaper.cancel()
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
-        home = self.home_if_free()
-        for connection in [entry for entry, _ in self._idle] + ([home] if home is not None else []):
+        if (home := self.home_if_free()) is not None:
+            self.leave_home(home)
+        for connection, _ in self._idle:
             self._close_softly(connection)
         self._idle.clear()
+        for connection in self._busy:
+            connection.terminate()
         while self._closing:
             await asyncio.wait(self._closing)
 
@@ -112,23 +129,32 @@ class Pool:
             self._home_is_free = False
             home = self._home
             if home is not None and not home.is_closed():
+                self._busy.add(home)
                 return home
             self._home = None
         while self._idle:
             connection, _ = self._idle.pop()
             if not connection.is_closed():
+                self._busy.add(connection)
                 return connection
-            self._count -= 1
+            self._members.discard(connection)
         return None
 
     async def _grow(self, deadline: float) -> Connection:
-        self._count += 1
+        self._connecting += 1
         try:
-            return await self._connect(deadline - self._loop.time())
+            connection = await self._connect(deadline - self._loop.time())
         except BaseException:
-            self._count -= 1
             self._hand_over(None)
             raise
+        finally:
+            self._connecting -= 1
+        if self._closed:
+            connection.terminate()
+            raise StoreClosed("the store was closed")
+        self._members.add(connection)
+        self._busy.add(connection)
+        return connection
 
     async def _wait(self, deadline: float) -> Connection | None:
         """A connection, or None: there may be room for one more."""
@@ -152,6 +178,8 @@ class Pool:
         while self._waiters:
             waiter = self._waiters.popleft()
             if not waiter.done():
+                if connection is not None:
+                    self._busy.add(connection)
                 waiter.set_result(connection)
                 return True
         return False
@@ -162,7 +190,7 @@ class Pool:
         # Newest last: the front of the list has been idle for longest.
         while self._idle and self._idle[0][1] + IDLE_SECONDS <= now + 0.01:
             connection, _ = self._idle.pop(0)
-            self._count -= 1
+            self._members.discard(connection)
             self._close_softly(connection)
         if self._idle:
             self._reaper = self._loop.call_at(self._idle[0][1] + IDLE_SECONDS, self._reap)

@@ -128,21 +128,40 @@ WITH waiting AS MATERIALIZED (
     WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
     ORDER BY coalesce(next_retry_at, scheduled_at)
     LIMIT 1
-), closed AS MATERIALIZED (
-    SELECT name, paused FROM {schema}.task_controls
-    WHERE paused OR (limited AND name <> ALL ($3::text[]))
-), asked AS MATERIALIZED (
+), limits AS MATERIALIZED (
+    -- Pauses, and limits of which this call holds no permits. Without locks: good enough to see that there is nothing
+    -- to be had, while what there is to be had takes the locks.
+    SELECT
+        name, paused,
+        CASE WHEN rate IS NOT NULL THEN
+            (1 - tokens) / rate - extract(epoch FROM statement_timestamp() + $8::interval - refilled_at)
+        END AS permit_in,
+        concurrency <= CASE
+            WHEN concurrency IS NULL OR paused THEN NULL
+            WHEN name = '' THEN (SELECT count(*) FROM {schema}.tasks t WHERE t.state = 'running')
+            ELSE (SELECT count(*) FROM {schema}.tasks t WHERE t.state = 'running' AND t.name = c.name)
+        END AS full_up
+    FROM {schema}.task_controls c
+    WHERE (paused OR (limited AND name <> ALL ($3::text[]))) AND (name = '' OR name = ANY ($1::text[]))
+), shut AS MATERIALIZED (
+    SELECT name FROM limits WHERE paused OR permit_in > 0 OR full_up
+), able AS MATERIALIZED (
     SELECT a.name, a.cap
     FROM unnest($1::text[], $2::int[]) AS a (name, cap)
     WHERE ($9 OR NOT EXISTS (SELECT FROM waiting WHERE due_in <= interval '0'))
-      AND NOT EXISTS (SELECT FROM closed WHERE name = '')
-      AND a.name <> ALL (ARRAY(SELECT name FROM closed))
+      AND NOT EXISTS (SELECT FROM shut WHERE name = '')
+      AND a.name <> ALL (ARRAY(SELECT name FROM shut))
       AND (
           SELECT true FROM {schema}.tasks t
           WHERE t.ready AND t.name = a.name
           ORDER BY t.priority DESC, t.created_at, t.id
           LIMIT 1
       )
+), limited AS MATERIALIZED (
+    -- With permits to be had: nothing is claimed now, the caller comes back with the locks.
+    SELECT FROM able a JOIN limits l ON l.name IN ('', a.name) LIMIT 1
+), asked AS MATERIALIZED (
+    SELECT name, cap FROM able WHERE NOT EXISTS (SELECT FROM limited)
 ), locked AS MATERIALIZED (
     SELECT t.* FROM asked a CROSS JOIN LATERAL (
         SELECT
@@ -196,7 +215,26 @@ SELECT
     NULL, NULL, NULL, NULL,
     jsonb_build_object(
         'due_in', (SELECT extract(epoch FROM due_in) FROM waiting),
-        'limited', (SELECT jsonb_agg(name) FROM closed WHERE NOT paused AND (name = '' OR name = ANY ($1::text[]))),
+        'limited', EXISTS (SELECT FROM limited),
+        -- Of what ran out of permits: when the next comes by time, and whether any must come by a task's end.
+        'permit_in', (
+            SELECT min(permit_in) FROM limits
+            WHERE NOT paused AND permit_in > 0 AND (name = '' OR (
+                SELECT true FROM {schema}.tasks t
+                WHERE t.ready AND t.name = limits.name
+                ORDER BY t.priority DESC, t.created_at, t.id
+                LIMIT 1
+            ))
+        ),
+        'full', EXISTS (
+            SELECT FROM limits
+            WHERE NOT paused AND full_up AND (name = '' OR (
+                SELECT true FROM {schema}.tasks t
+                WHERE t.ready AND t.name = limits.name
+                ORDER BY t.priority DESC, t.created_at, t.id
+                LIMIT 1
+            ))
+        ),
         'stale', EXISTS (SELECT FROM locked WHERE NOT due),
         -- Ready when this statement began, yet not locked by it: in somebody else's hands for a moment.
         'skipped', CASE WHEN (SELECT count(*) FROM picked) < $4 THEN EXISTS (

@@ -70,6 +70,7 @@ class PostgresStore:
         try:
             await schema.ensure(self._calls)
         except BaseException:
+            self._wakes = None
             await self._calls.stop()
             raise
 
@@ -100,9 +101,7 @@ class PostgresStore:
         return [Claim._make(row) for row in await looks.fetch(self._calls, "held", worker_id)]
 
     async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
-        verdicts = await settles.settle(self._calls, changes)
-        self._claims.freed()
-        return verdicts
+        return await settles.settle(self._calls, changes)
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
         return await settles.extend(self._calls, worker_id, leases, lease_seconds)

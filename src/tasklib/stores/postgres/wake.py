@@ -126,6 +126,9 @@ class Wakes:
         self._listening = set()
         try:
             await self._serve(connection, lost)
+        except BaseException:
+            pool.forget_home(connection)
+            raise
         finally:
             self._listening = set()
 
@@ -178,15 +181,21 @@ class Wakes:
     def _heard(self, _connection: Any, _pid: int, channel: str, payload: str) -> None:
         if channel == self._calls.target.work_channel:
             name = payload[1:] if payload.startswith("=") else None
-            for wake in list(self._workers.values()):
-                wake(name)
+            self._wake_workers(name)
         else:
             for event in self._waiters.get(_uuid(payload), ()):
                 event.set()
 
-    def _wake_everybody(self) -> None:
+    def _wake_workers(self, name: str | None) -> None:
         for wake in list(self._workers.values()):
-            wake(None)
+            try:
+                wake(name)
+            except Exception as error:  # its own fault, and not to be the others'
+                context = {"message": "a listener for wake-ups failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
+
+    def _wake_everybody(self) -> None:
+        self._wake_workers(None)
         for waiting in self._waiters.values():
             for event in waiting:
                 event.set()

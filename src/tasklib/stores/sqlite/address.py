@@ -17,6 +17,7 @@ class Address:
     """Exactly one of `path` and `memory` is set."""
 
     path: Path | None
+    """Absolute, so that a later change of the working directory does not matter."""
     memory: str | None
     synchronous: str = "full"
 
@@ -50,7 +51,7 @@ def parse(url: str) -> Address:
         raise _refused(f"a SQLite URL is {example}; got {url!r}")
     if "\0" in path or path.endswith("/"):
         raise _refused(f"{path!r} is not the name of a file")
-    return Address(Path(path), None, **_options(parts.query))
+    return Address(Path(path).absolute(), None, **_options(parts.query))
 
 
 def memory_name(name: str) -> str:

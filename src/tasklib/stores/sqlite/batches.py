@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -18,6 +18,7 @@ from tasklib.stores import queries
 _SIZES = (1, 8, 64, 256)
 """A few sizes only, so that prepared statements are used again; what is left over is filled with rows of NULL."""
 
+T = TypeVar("T")
 Parameters = dict[str, Any] | tuple[Any, ...]
 
 
@@ -35,15 +36,14 @@ def _load() -> dict[str, str]:
 SQL = _load()
 
 
-def chunks(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """In pieces that fit one statement."""
     for start in range(0, len(rows), _SIZES[-1]):
         yield rows[start : start + _SIZES[-1]]
 
 
-def run_batch(
-    connection: apsw.Connection, query: str, fixed: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]
-) -> Any:
-    """Runs a statement whose text has `<rows>` where the VALUES go; `fixed` are its parameters ?1, ?2, ... before them."""
+def run_batch(connection: apsw.Connection, query: str, fixed: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> Any:
+    """Runs a statement that has `<rows>` where the VALUES go; `fixed` are its parameters ?1, ?2, ... before them."""
     width = len(rows[0])
     size = next(size for size in _SIZES if size >= len(rows))
     flat = list(fixed)
@@ -63,6 +63,12 @@ def match_batch(connection: apsw.Connection, query: str, rows: Sequence[tuple[An
 def _expanded(query: str, width: int, size: int) -> str:
     row = "(" + ",".join("?" * width) + ")"
     return SQL[query].replace("<rows>", ",".join([row] * size))
+
+
+def values_of(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> list[Any]:
+    """What a statement gives as one JSON list: its only column, or its only row."""
+    values: list[Any] = json.loads(connection.execute(sql, parameters).get)
+    return values
 
 
 def rows_of(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> list[list[Any]]:

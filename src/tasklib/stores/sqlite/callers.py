@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Sequence
 
@@ -21,7 +20,7 @@ _INSTEAD = "open the file with apsw.Connection and pass that"
 _OTHERS = {
     "sqlite3": f"a sqlite3 connection cannot be used: {_SECOND_LIBRARY}; {_INSTEAD}",
     "aiosqlite": f"an aiosqlite connection cannot be used: {_SECOND_LIBRARY}; {_INSTEAD}",
-    "sqlalchemy": f"a SQLAlchemy connection or session to SQLite cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; "
+    "sqlalchemy": f"a SQLAlchemy connection or session cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; "
     f"{_INSTEAD}, or keep the queue in PostgreSQL",
     "django": f"a Django connection to SQLite cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; {_INSTEAD}, "
     "or keep the queue in PostgreSQL",
@@ -42,11 +41,9 @@ def insert_on(
     ring: Callable[[Sequence[str]], None],
 ) -> list[Inserted]:
     callers = _checked(address, connection)
+    alone = not callers.in_transaction
     try:
-        schema.check(schema.version(callers))
-        alone = not callers.in_transaction
-        with callers:  # a savepoint: all or none, and the caller's transaction stays as it was if it fails
-            inserted = insert(callers, tasks, clock_offset)
+        inserted = _insert_all(callers, tasks, clock_offset)
     except apsw.Error as error:
         raise translated(error, address) from error
     due = names_due([task for task, outcome in zip(tasks, inserted, strict=True) if outcome.created])
@@ -55,6 +52,20 @@ def insert_on(
             ring(due)
         else:
             _ring_at_commit(callers, due, ring)
+    return inserted
+
+
+def _insert_all(connection: apsw.Connection, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
+    """All or none: if it fails, the caller's transaction stays as it was."""
+    schema.check(schema.version(connection))
+    connection.execute("SAVEPOINT tasklib_insert")
+    try:
+        inserted = insert(connection, tasks, clock_offset)
+        connection.execute("RELEASE tasklib_insert")
+    except BaseException:
+        if connection.in_transaction:  # a full disk may have ended it altogether
+            connection.execute("ROLLBACK TO tasklib_insert; RELEASE tasklib_insert")
+        raise
     return inserted
 
 
@@ -69,7 +80,7 @@ def _checked(address: Address, connection: object) -> apsw.Connection:
         raise Unsupported("an apsw connection in async mode cannot be used: open the file with apsw.Connection")
     theirs = connection.db_filename("main")
     try:
-        same = bool(theirs) and os.path.samefile(theirs, address.path)
+        same = bool(theirs) and address.path.samefile(theirs)
     except OSError:
         same = False
     if not same:

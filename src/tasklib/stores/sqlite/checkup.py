@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -12,7 +13,7 @@ from tasklib.core.errors import SchemaMismatch
 from tasklib.stores.base import Finding
 from tasklib.stores.sqlite import filesystem, schema
 from tasklib.stores.sqlite.address import Address
-from tasklib.stores.sqlite.batches import SQL, rows_of
+from tasklib.stores.sqlite.batches import SQL, values_of
 from tasklib.stores.sqlite.connection import WAL_KEPT_BYTES
 from tasklib.stores.sqlite.rows import seconds
 
@@ -39,10 +40,8 @@ def shorten_wal(connection: apsw.Connection, address: Address) -> None:
     """Cuts a write-ahead log that has grown long. Readers in the way are no trouble: the next time will do."""
     if address.path is None or _size(_wal(address.path)) <= WAL_KEPT_BYTES:
         return
-    try:
+    with suppress(apsw.BusyError, apsw.LockedError):
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-    except (apsw.BusyError, apsw.LockedError):
-        pass
 
 
 def _schema(connection: apsw.Connection) -> Iterator[Finding]:
@@ -56,7 +55,7 @@ def _schema(connection: apsw.Connection) -> Iterator[Finding]:
 
 
 def _file(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
-    network = filesystem.network_type(path.absolute().parent)
+    network = filesystem.network_type(path.parent)
     if network:
         yield Finding("error", "file system", f"{path} is on a network file system ({network})", "use a local disk")
     else:
@@ -92,7 +91,7 @@ def _claim_plan(connection: apsw.Connection) -> Iterator[Finding]:
 
 def _backlog(connection: apsw.Connection, clock_offset: float) -> Iterator[Finding]:
     offset = {"offset": seconds(clock_offset)}
-    names = [str(name) for name in rows_of(connection, SQL["unattended"], offset)]
+    names: list[str] = values_of(connection, SQL["unattended"], offset)
     if names:
         shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
         yield Finding("warning", "backlog", f"no live worker handles: {shown}", "start a worker that has these tasks")

@@ -12,7 +12,7 @@ import apsw
 
 from tasklib.core.task import Claim
 from tasklib.stores.base import Claimed, ClaimRequest
-from tasklib.stores.sqlite.batches import SQL, rows_of
+from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
 from tasklib.stores.sqlite.limits import ALL, Control, Permits
 from tasklib.stores.sqlite.rows import instant, read_claim, seconds, seconds_between
 
@@ -59,15 +59,14 @@ def held(connection: apsw.Connection, worker_id: str) -> list[Claim]:
 
 def _survey(connection: apsw.Connection, names: Iterable[str], clock_offset: float) -> _Survey:
     parameters = {"offset": seconds(clock_offset), "names": json.dumps(list(names))}
-    now, controls, next_due, busy = rows_of(connection, SQL["survey"], parameters)
-    return _Survey(now, [Control.read(row) for row in controls], next_due, busy)  # type: ignore[arg-type]
+    now, controls, next_due, busy = values_of(connection, SQL["survey"], parameters)
+    return _Survey(now, [Control.read(row) for row in controls], next_due, busy)
 
 
 def _permits(connection: apsw.Connection, survey: _Survey) -> Permits:
-    running: dict[str, int] = {}
-    if any(control.concurrency is not None for control in survey.controls):
-        running = json.loads(connection.execute(SQL["running_by_name"]).get)
-    return Permits(survey.controls, survey.now, running)
+    counted = any(control.concurrency is not None for control in survey.controls)
+    running = rows_of(connection, SQL["running_by_name"]) if counted else []
+    return Permits(survey.controls, survey.now, {row[0]: row[1] for row in running})
 
 
 def _wanted(request: ClaimRequest, permits: Permits) -> int:
@@ -95,21 +94,27 @@ def _pick(connection: apsw.Connection, caps: dict[str, int], n: int, now: str) -
     rows: list[list[Any]] = []
     for _ in range(_STRAY_ROUNDS):
         rows = _ranked(connection, caps, n, now)
-        strays = [row[0] for row in rows if not row[1]]
+        strays = {row[3] for row in rows if not row[1]}
         if not strays:
             break
-        connection.execute(SQL["demote"], {"rowids": json.dumps(strays)})
+        for name in strays:
+            connection.execute(SQL["demote"], {"name": name, "now": now})
     return [row for row in rows if row[1]]
 
 
 def _ranked(connection: apsw.Connection, caps: dict[str, int], n: int, now: str) -> list[list[Any]]:
     if not caps or n <= 0:
         return []
-    if len(caps) == 1:
-        ((name, cap),) = caps.items()
-        return rows_of(connection, SQL["pick"], {"name": name, "n": min(n, cap), "now": now})
-    rowids = _best(connection, caps, n)
-    return rows_of(connection, SQL["pick_ranked"], {"rowids": json.dumps(rowids), "now": now})
+    try:
+        if len(caps) == 1:
+            ((name, cap),) = caps.items()
+            return rows_of(connection, SQL["pick"], {"name": name, "n": min(n, cap), "now": now})
+        rowids = _best(connection, caps, n)
+        return rows_of(connection, SQL["pick_ranked"], {"rowids": json.dumps(rowids), "now": now})
+    except apsw.TooBigError:  # payloads of a gigabyte together: fewer at a time
+        if n == 1:
+            raise
+        return _ranked(connection, caps, n // 2, now)
 
 
 def _best(connection: apsw.Connection, caps: dict[str, int], n: int) -> list[int]:

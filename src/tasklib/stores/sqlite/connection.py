@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import apsw
@@ -37,9 +38,11 @@ def connect(address: Address) -> apsw.Connection:
         connection = apsw.Connection(address.filename, flags=flags | apsw.SQLITE_OPEN_CREATE)
     else:
         filesystem.prepare(address.path)
-        connection = apsw.Connection(str(address.path.absolute()), flags=flags & ~apsw.SQLITE_OPEN_URI)
+        connection = apsw.Connection(str(address.path), flags=flags & ~apsw.SQLITE_OPEN_URI)
     try:
         connection.pragma("temp_store", "memory")
+        connection.create_scalar_function("same_json", _same_json, 2, deterministic=True)
+        connection.create_scalar_function("contains_letters", _contains_letters, 2, deterministic=True)
         connection.pragma("cache_size", -_CACHE_KIB)
         if address.path is not None:
             if connection.pragma("journal_mode", "wal") != "wal":
@@ -47,11 +50,20 @@ def connect(address: Address) -> apsw.Connection:
             connection.pragma("synchronous", address.synchronous)
             connection.pragma("journal_size_limit", WAL_KEPT_BYTES)
             connection.wal_autocheckpoint(WAL_PAGES)
-        connection.execute("SELECT count(*) FROM sqlite_schema").get
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _same_json(one: str, other: str) -> bool:
+    same: bool = json.loads(one) == json.loads(other)
+    return same
+
+
+def _contains_letters(text: str, part: str) -> bool:
+    return part.lower() in text.lower()
 
 
 def check_version(version: str) -> None:
@@ -91,7 +103,7 @@ def _disk_trouble(text: str, address: Address) -> TaskLibError:
     # A full disk shows as a failed write where SQLite maps memory or meets a quota.
     if address.path is not None and hasattr(os, "statvfs"):
         try:
-            space = os.statvfs(address.path.absolute().parent)
+            space = os.statvfs(address.path.parent)
             if space.f_bavail * space.f_frsize < 1024 * 1024:
                 return StoreFull(f"no room left for {address}: {text}")
         except OSError:

@@ -12,17 +12,21 @@ from pathlib import Path
 from tasklib.core.errors import StoreRefused
 
 # The shared memory beside a WAL file works between processes of one machine only.
-NETWORK_TYPES = frozenset(
-    "nfs nfs4 cifs smb smb2 smb3 smbfs afpfs webdav ncpfs 9p afs ceph lustre glusterfs gpfs beegfs pvfs2 orangefs".split()
-    + "fuse.sshfs fuse.glusterfs fuse.ceph fuse.s3fs fuse.gcsfuse fuse.rclone fuse.goofys fuse.davfs macfuse".split()
-)
+# fmt: off
+NETWORK_TYPES = frozenset((
+    "9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "orangefs",
+    "pvfs2", "smb", "smb2", "smb3", "smbfs", "webdav",
+    "fuse.ceph", "fuse.davfs", "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys", "fuse.rclone", "fuse.s3fs",
+    "fuse.sshfs",
+))
+# fmt: on
 
 _MACOS_MOUNT = re.compile(r"^.* on (?P<point>/.*) \((?P<type>[^,)]+)[,)]")
 
 
 def prepare(path: Path) -> None:
     """Refuses what cannot hold a database, and makes the file if there is none."""
-    directory = path.absolute().parent
+    directory = path.parent
     if not directory.is_dir():
         raise StoreRefused(f"cannot open {path}: there is no directory {directory}")
     kind = network_type(directory)

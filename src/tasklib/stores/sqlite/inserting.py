@@ -11,13 +11,16 @@ import apsw
 from tasklib.core.task import NewTask
 from tasklib.stores.base import Inserted
 from tasklib.stores.sqlite.batches import SQL, chunks, rows_of, run_batch
+from tasklib.stores.sqlite.looking import now
 from tasklib.stores.sqlite.rows import new_row, seconds
 
 
 def insert(connection: apsw.Connection, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
     """Inside the caller's transaction, or a transaction of its own where `is_one_statement` says so."""
+    # The tasks of one call are created at one instant; a lone one reads the clock in its own statement.
+    created = None if len(tasks) == 1 else now(connection, clock_offset)
     for chunk in chunks([new_row(task) for task in tasks]):
-        run_batch(connection, "insert", (seconds(clock_offset),), chunk)
+        run_batch(connection, "insert", (created, seconds(clock_offset)), chunk)
     keys = [task.idempotency_key for task in tasks if task.idempotency_key is not None]
     if not keys:
         return [Inserted(task.id, True) for task in tasks]

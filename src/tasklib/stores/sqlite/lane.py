@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
@@ -19,7 +20,7 @@ from tasklib.stores.sqlite.connection import connect, translated
 
 T = TypeVar("T")
 Work: TypeAlias = Callable[[apsw.Connection], T]
-"""Runs in the lane's thread. It may run again when the database was busy, so it keeps nothing outside the connection."""
+"""Runs in the lane's thread. It may run again when the database was busy, so it changes nothing but the database."""
 
 _SHARED_COMMIT = 64
 """Most calls that share one commit."""
@@ -31,7 +32,7 @@ _PROGRESS_STEPS = 200_000
 class Job:
     """A call on its way through a lane."""
 
-    __slots__ = ("after", "deadline", "future", "result", "work", "writes", "atomic", "loop")
+    __slots__ = ("after", "atomic", "deadline", "future", "loop", "result", "work", "writes")
 
     def __init__(
         self,
@@ -192,11 +193,9 @@ class Lane:
 
 def roll_back(connection: apsw.Connection) -> None:
     """Ends a transaction that went wrong; a full disk or a damaged file may have ended it already."""
-    try:
+    with suppress(apsw.Error):  # the next BEGIN tells what is wrong
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-    except apsw.Error:
-        pass  # the next BEGIN tells what is wrong
 
 
 def _transact(connection: apsw.Connection, job: Job) -> Any:
@@ -215,7 +214,8 @@ def _transact(connection: apsw.Connection, job: Job) -> Any:
 def _finish(jobs: list[Job]) -> None:
     for job in jobs:
         if job.after is not None:
-            job.after(job.result)
+            with suppress(Exception):  # it tells others of what is committed: whether they hear it is not the caller's
+                job.after(job.result)
     _resolve([(job, None) for job in jobs])
 
 
@@ -225,10 +225,8 @@ def _resolve(ended: Iterable[tuple[Job, Exception | None]]) -> None:
     for job, error in ended:
         by_loop.setdefault(job.loop, []).append((job, error))
     for loop, items in by_loop.items():
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
             loop.call_soon_threadsafe(_set, items)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits there any more
 
 
 def _set(items: list[tuple[Job, Exception | None]]) -> None:

@@ -13,7 +13,7 @@ import apsw
 
 from tasklib.core.task import Task
 from tasklib.stores.base import Controls, Count, Filter, NameStats, Page, Point, WorkerInfo
-from tasklib.stores.sqlite.batches import SQL, rows_of
+from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, instant_or_none, read_task, seconds, seconds_between, written
 
@@ -21,7 +21,13 @@ SEARCHED_ROWS = 50_000
 """Searches by text or tag look at the newest so many tasks only."""
 
 _INDEXED_ROWS = 20_000
-"""Final failures are listed through their index up to so many; beyond, they are dense enough to be met by walking."""
+"""Tasks in a state that has an index are listed through it up to so many; beyond, walking meets them often enough."""
+
+_POOLS = {
+    "pending": ("pool_ready", "pool_waiting"),
+    "failed": ("pool_ready", "pool_waiting", "pool_failed"),
+    "running": ("pool_running",),
+}
 
 _CONDITIONS = {
     "names": "f.name IN (SELECT value FROM json_each(:names))",
@@ -33,11 +39,16 @@ _CONDITIONS = {
         SELECT 1 FROM json_each(:tags) AS wanted
         WHERE NOT EXISTS (
             SELECT 1 FROM json_each(f.tags) AS tag
-            WHERE tag.key = wanted.key AND tag.type = wanted.type AND tag.value IS wanted.value
+            WHERE tag.key = wanted.key AND CASE
+                WHEN tag.type IN ('integer', 'real') THEN wanted.type IN ('integer', 'real') AND tag.value = wanted.value
+                WHEN tag.type IN ('object', 'array') THEN tag.type = wanted.type AND same_json(tag.value, wanted.value)
+                ELSE tag.type = wanted.type AND tag.value IS wanted.value
+            END
         )
     )""",
     "worker_id": "f.worker_id = :worker_id",
     "error_text": "instr(lower(f.error), lower(:error_text)) > 0",
+    "error_letters": "f.error IS NOT NULL AND contains_letters(f.error, :error_letters)",
     "created_after": "f.created_at >= :created_after",
     "created_before": "f.created_at < :created_before",
     "ids": "f.id IN (SELECT value FROM json_each(:ids))",
@@ -77,7 +88,7 @@ def page(
     if cursor is not None:
         conditions.append("above" if oldest_first else "below")
         parameters["cursor"] = str(cursor)
-    query = _composed("page_oldest" if oldest_first else "page_newest", _source(connection, where), tuple(conditions))
+    query = _composed("page_oldest" if oldest_first else "page_newest", _pools(connection, where), tuple(conditions))
     rows = rows_of(connection, query, {**parameters, "limit": limit + 1, "offset": offset})
     tasks = [read_task(row) for row in rows[:limit]]
     return Page(tasks, tasks[-1].id if len(rows) > limit and tasks else None)
@@ -85,13 +96,13 @@ def page(
 
 def count(connection: apsw.Connection, where: Filter, cap: int) -> Count:
     conditions, parameters = _conditions(connection, where)
-    query = _composed("count", _source(connection, where), tuple(conditions))
+    query = _composed("count", _pools(connection, where), tuple(conditions))
     found: int = connection.execute(query, {**parameters, "limit": cap + 1}).get
     return Count(min(found, cap), found > cap)
 
 
 def stats(connection: apsw.Connection, clock_offset: float) -> dict[str, NameStats]:
-    moment, active, finished = rows_of(connection, SQL["stats"], {"offset": seconds(clock_offset)})
+    moment, active, finished = values_of(connection, SQL["stats"], {"offset": seconds(clock_offset)})
     found: dict[str, NameStats] = {}
 
     def add(name: str, **figures: Any) -> None:
@@ -99,8 +110,8 @@ def stats(connection: apsw.Connection, clock_offset: float) -> dict[str, NameSta
 
     for name, state, number, due in active:
         add(name, **{"waiting" if state == "failed" else state: number})
-        if due is not None and due <= str(moment):
-            waited = seconds_between(due, str(moment))
+        if due is not None and due <= moment:
+            waited = seconds_between(due, moment)
             add(name, oldest_due_seconds=max(waited, found[name].oldest_due_seconds or 0.0))
     for name, state, number in finished:
         add(name, **{state: number})
@@ -113,7 +124,7 @@ def series(connection: apsw.Connection, since_seconds: float, clock_offset: floa
 
 
 def workers(connection: apsw.Connection, clock_offset: float) -> list[WorkerInfo]:
-    moment, rows = rows_of(connection, SQL["workers"], {"offset": seconds(clock_offset)})
+    moment, rows = values_of(connection, SQL["workers"], {"offset": seconds(clock_offset)})
     return [
         WorkerInfo(
             id=row[0],
@@ -125,7 +136,7 @@ def workers(connection: apsw.Connection, clock_offset: float) -> list[WorkerInfo
             started_at=instant(row[6]),
             seen_at=instant(row[7]),
             stopped_at=instant_or_none(row[8]),
-            seconds_since_seen=seconds_between(row[7], str(moment)),
+            seconds_since_seen=seconds_between(row[7], moment),
         )
         for row in rows
     ]
@@ -144,7 +155,8 @@ def _conditions(connection: apsw.Connection, where: Filter) -> tuple[list[str], 
         "states": None if where.states is None else json.dumps(list(where.states)),
         "tags": None if where.tags is None else json.dumps(where.tags, ensure_ascii=False),
         "worker_id": where.worker_id,
-        "error_text": where.error_text,
+        # SQLite folds the case of ASCII letters only.
+        "error_text" if (where.error_text or "").isascii() else "error_letters": where.error_text,
         "created_after": None if where.created_after is None else written(where.created_after),
         "created_before": None if where.created_before is None else written(where.created_before),
         "ids": None if where.ids is None else json.dumps([str(task_id) for task_id in where.ids]),
@@ -161,22 +173,30 @@ def _conditions(connection: apsw.Connection, where: Filter) -> tuple[list[str], 
     return conditions or ["any"], parameters
 
 
-def _source(connection: apsw.Connection, where: Filter) -> str:
-    """Where to look: an index that holds just these rows, if there are few of them, else the table by its key."""
-    if where.ids is not None or where.states is None or len(where.states) != 1:
-        return "from_all"
-    (state,) = where.states
-    if state == "running":
-        return "from_running"
-    if state == "failed" and where.terminal:
-        query = _composed("count", "from_failed", ("any",))
-        few = connection.execute(query, {"limit": _INDEXED_ROWS + 1}).get <= _INDEXED_ROWS
-        return "from_failed" if few else "from_all"
-    return "from_all"
+def _pools(connection: apsw.Connection, where: Filter) -> tuple[str, ...]:
+    """The indexes that together hold all tasks the filter can mean, where they are few enough to sort; else none, and
+    the table is walked by its key."""
+    pools: set[str] = set()
+    if where.ids is not None or where.states is None or not where.states:
+        return ()
+    for state in where.states:
+        if state not in _POOLS:
+            return ()
+        pools.update(_POOLS[state])
+    if where.terminal is False:
+        pools.discard("pool_failed")
+    if where.terminal is True:
+        pools &= {"pool_failed"}
+    chosen = tuple(sorted(pools))
+    query = _composed("count_pools", chosen, ())
+    few = bool(chosen) and connection.execute(query, {"limit": _INDEXED_ROWS + 1}).get <= _INDEXED_ROWS
+    return chosen if few else ()
 
 
 @lru_cache(maxsize=256)
-def _composed(query: str, source: str, conditions: tuple[str, ...]) -> str:
+def _composed(query: str, pools: tuple[str, ...], conditions: tuple[str, ...]) -> str:
     """A statement from parts that are all ours; values only ever come in as parameters."""
     where = " AND ".join(_CONDITIONS[name] for name in conditions)
-    return SQL[query].replace("<source>", SQL[source]).replace("<where>", where)
+    source = SQL["from_pools"] if pools else SQL["from_all"]
+    text = SQL[query].replace("<source>", source).replace("<where>", where)
+    return text.replace("<pools>", " UNION ALL ".join(SQL[pool] for pool in pools))

@@ -1,4 +1,4 @@
-"""Queues in this process's memory, by name. They outlive the stores on them: people call asyncio.run again and again."""
+"""Queues in this process's memory, by name. They outlive their stores: people call asyncio.run again and again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _lanes: dict[str, Lane] = {}
 
 
 async def shared_lane(address: Address, timeout: float) -> Lane:
-    """The one thread and connection that all stores on this queue use, so that they never wait for each other's locks."""
+    """The one thread and connection of all stores on this queue, so that they never wait for each other's locks."""
     name = address.memory or ""
     with _lock:
         lane = _lanes.get(name)

@@ -16,25 +16,28 @@ t.started_at, t.tags, t.trace,
 -- name: now
 SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
 
--- One task or a few hundred. A task that is there already, by its id or its key, is left as it is.
+-- One task or a few hundred, created at ?1 or, where that is null, now. A task that is there already, by its id or its
+-- key, is left as it is.
 -- name: insert
-WITH clock(now) AS (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1)),
+WITH clock(now, offset) AS (SELECT ?1, ?2),
 batch(id, name, kwargs, max_retries, delay, run_at, timeout_seconds, priority, tags, idempotency_key, retry_policy, trace)
 AS (VALUES <rows>),
-timed AS MATERIALIZED (
-    SELECT now, batch.*, CASE
+timed AS (
+    SELECT *, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?2)) AS now FROM batch WHERE id IS NOT NULL
+),
+scheduled AS (
+    SELECT *, CASE
         WHEN run_at IS NOT NULL THEN run_at
         WHEN delay IS NULL THEN now
         ELSE coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', now, delay), '9999-12-31T23:59:59.999Z')
     END AS due
-    FROM clock CROSS JOIN batch
-    WHERE id IS NOT NULL
+    FROM timed
 )
 INSERT INTO tasks (id, name, state, scheduled_at, created_at, updated_at, kwargs, max_retries, timeout_seconds, priority,
     tags, idempotency_key, retry_policy, trace, ready)
 SELECT id, name, 'pending', due, now, now, kwargs, max_retries, timeout_seconds, priority,
     tags, idempotency_key, retry_policy, trace, due <= now
-FROM timed
+FROM scheduled
 WHERE true
 ON CONFLICT DO NOTHING
 
@@ -51,10 +54,10 @@ SELECT json_array(
     json((SELECT json_group_array(json_array(name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at))
      FROM task_controls)),
     (SELECT coalesce(next_retry_at, scheduled_at) FROM tasks INDEXED BY ix_tasks_waiting
-     WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+     WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
      ORDER BY coalesce(next_retry_at, scheduled_at) LIMIT 1),
     json((SELECT json_group_array(value) FROM json_each(:names)
-     WHERE EXISTS (SELECT 1 FROM tasks INDEXED BY ix_tasks_ready WHERE ready AND name = value)))
+     WHERE EXISTS (SELECT 1 FROM tasks INDEXED BY ix_tasks_ready WHERE ready = 1 AND name = value)))
 )
 FROM clock
 
@@ -62,7 +65,7 @@ FROM clock
 UPDATE tasks SET ready = 1
 WHERE rowid IN (
     SELECT rowid FROM tasks INDEXED BY ix_tasks_waiting
-    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
         AND coalesce(next_retry_at, scheduled_at) <= :now
     ORDER BY coalesce(next_retry_at, scheduled_at)
     LIMIT 1000
@@ -75,7 +78,7 @@ SELECT json_group_array(json_array(t.rowid,
     <claim_columns>))
 FROM (
     SELECT rowid AS picked FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready AND name = :name
+    WHERE ready = 1 AND name = :name
     ORDER BY priority DESC, created_at, id
     LIMIT :n
 )
@@ -87,7 +90,7 @@ SELECT json_group_array(json_array(-t.priority, t.created_at, t.id, t.name, t.ro
 FROM json_each(:names) AS wanted
 CROSS JOIN tasks AS t ON t.rowid IN (
     SELECT rowid FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready AND name = wanted.value
+    WHERE ready = 1 AND name = wanted.value
     ORDER BY priority DESC, created_at, id
     LIMIT :n
 )
@@ -98,8 +101,15 @@ SELECT json_group_array(json_array(t.rowid,
     <claim_columns>))
 FROM json_each(:rowids) AS picked CROSS JOIN tasks AS t ON t.rowid = picked.value
 
+-- Among the first thousand of a name, those that somebody edited while they were ready.
 -- name: demote
-UPDATE tasks SET ready = 0 WHERE rowid IN (SELECT value FROM json_each(:rowids))
+UPDATE tasks SET ready = 0
+WHERE rowid IN (
+    SELECT rowid FROM tasks INDEXED BY ix_tasks_ready
+    WHERE ready = 1 AND name = :name
+    ORDER BY priority DESC, created_at, id
+    LIMIT 1000
+) AND NOT (state IN ('pending', 'failed') AND completed_at IS NULL AND coalesce(next_retry_at, scheduled_at) <= :now)
 
 -- name: claim
 UPDATE tasks SET
@@ -115,7 +125,7 @@ UPDATE tasks SET
 WHERE rowid IN (SELECT value FROM json_each(:rowids))
 
 -- name: running_by_name
-SELECT json_group_object(name, n) FROM (
+SELECT json_group_array(json_array(name, n)) FROM (
     SELECT name, count(*) AS n FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name
 )
 
@@ -127,14 +137,29 @@ SELECT json_group_array(json_array(<claim_columns>))
 FROM tasks AS t INDEXED BY ix_tasks_running
 WHERE t.state = 'running' AND t.worker_id = :worker_id
 
--- The hot half of settling: completions, guarded by version and worker. First which of them hold, then the write.
+-- The hot half of settling: completions, guarded by version and worker. First how many hold their guard, what the
+-- counters have to know of them, and which of them somebody waits for.
 -- name: match_completed
-WITH batch(id, version, worker_id, result, retry_count) AS (VALUES <rows>)
-SELECT json_group_array(json_array(t.id, t.name, t.awaited))
+WITH batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>),
+held AS MATERIALIZED (
+    SELECT b.id, t.name, b.bucket, b.run_ms, t.awaited
+    FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+)
+SELECT json_array(
+    (SELECT count(*) FROM held),
+    json((SELECT json_group_array(json_array(name, bucket, n, run_ms)) FROM (
+        SELECT name, bucket, count(*) AS n, sum(run_ms) AS run_ms FROM held GROUP BY name, bucket
+    ))),
+    json((SELECT json_group_array(id) FROM held WHERE awaited))
+)
+
+-- name: held_completions
+WITH batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>)
+SELECT json_group_array(b.id)
 FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: complete
-WITH clock(now) AS (SELECT ?1), batch(id, version, worker_id, result, retry_count) AS (VALUES <rows>)
+WITH clock(now) AS (SELECT ?1), batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>)
 UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     state = 'completed',
     retry_count = b.retry_count,
@@ -364,11 +389,25 @@ SELECT count(*) FROM (SELECT 1 FROM <source> WHERE <where> LIMIT :limit)
 -- name: from_all
 tasks AS f
 
--- name: from_failed
-(SELECT * FROM tasks INDEXED BY ix_tasks_failed WHERE state = 'failed' AND completed_at IS NOT NULL) AS f
+-- What some of the pools below hold.
+-- name: from_pools
+(SELECT * FROM tasks WHERE rowid IN (<pools>)) AS f
 
--- name: from_running
-(SELECT * FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running') AS f
+-- name: pool_ready
+SELECT rowid FROM tasks INDEXED BY ix_tasks_ready WHERE ready = 1
+
+-- name: pool_waiting
+SELECT rowid FROM tasks INDEXED BY ix_tasks_waiting
+WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
+
+-- name: pool_running
+SELECT rowid FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
+
+-- name: pool_failed
+SELECT rowid FROM tasks INDEXED BY ix_tasks_failed WHERE state = 'failed' AND completed_at IS NOT NULL
+
+-- name: count_pools
+SELECT count(*) FROM (SELECT * FROM (<pools>) LIMIT :limit)
 
 -- What is to be searched by text or tag: the newest tasks only.
 -- name: search_floor
@@ -378,10 +417,10 @@ SELECT id FROM tasks ORDER BY id DESC LIMIT 1 OFFSET :rows
 WITH clock(now) AS MATERIALIZED (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
 active AS (
     SELECT name, state, coalesce(next_retry_at, scheduled_at) AS due FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+    WHERE ready = 1 AND state IN ('pending', 'failed') AND completed_at IS NULL
     UNION ALL
     SELECT name, state, coalesce(next_retry_at, scheduled_at) FROM tasks INDEXED BY ix_tasks_waiting
-    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
     UNION ALL
     SELECT name, state, NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
 )
@@ -439,7 +478,7 @@ INSERT INTO task_migrations (version, name) VALUES (:version, :name)
 
 -- name: unattended
 SELECT json_group_array(DISTINCT name) FROM tasks INDEXED BY ix_tasks_ready
-WHERE ready AND name NOT IN (
+WHERE ready = 1 AND name NOT IN (
     SELECT n.value FROM task_workers AS w, json_each(w.names) AS n
     WHERE w.stopped_at IS NULL AND w.seen_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '-60 seconds')
 )

@@ -6,7 +6,7 @@ import apsw
 
 from tasklib.core.errors import SchemaMismatch
 from tasklib.stores import queries
-from tasklib.stores.sqlite.batches import SQL, rows_of
+from tasklib.stores.sqlite.batches import SQL, values_of
 
 STEPS = queries.load_steps(__package__ or "")
 CURRENT = STEPS[-1].version
@@ -14,7 +14,7 @@ CURRENT = STEPS[-1].version
 
 def version(connection: apsw.Connection) -> int | None:
     """None: there is no schema yet. Raises SchemaMismatch for tables that are not ours."""
-    tables = rows_of(connection, SQL["has_tables"])
+    tables = values_of(connection, SQL["has_tables"])
     if "task_migrations" not in tables:
         if tables:
             raise SchemaMismatch("the database has a table tasks that is not tasklib's; use another file")

@@ -12,7 +12,7 @@ import apsw
 from tasklib.core.decide import HISTORY_LIMIT, UNTIMED, Change, Verdict, judge
 from tasklib.core.task import TaskState
 from tasklib.stores.base import Extension, Held
-from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, rows_of, run_batch
+from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, run_batch, values_of
 from tasklib.stores.sqlite.limits import ALL
 from tasklib.stores.sqlite.looking import get
 from tasklib.stores.sqlite.rows import seconds, seconds_or_none, written_or_none
@@ -33,21 +33,16 @@ class Settled:
 
 
 def settle(connection: apsw.Connection, changes: Sequence[Change], clock_offset: float) -> Settled:
-    now, limited = rows_of(connection, SQL["settling"], {"offset": seconds(clock_offset)})
-    names: dict[int, str] = {}
-    outcome = Settled([Verdict.LOST] * len(changes))
+    now, limited = values_of(connection, SQL["settling"], {"offset": seconds(clock_offset)})
+    settlement = _Settlement(connection, changes, now)
     for wave in _waves(changes):
-        for place, (name, awaited) in _apply(connection, changes, wave, str(now)).items():
-            names[place] = name
-            if awaited and changes[place].terminal:
-                outcome.finished.append(str(changes[place].id))
-    _count(connection, changes, names, str(now))
-    for place, name in names.items():
-        outcome.verdicts[place] = Verdict.APPLIED
-        if name in limited or ALL in limited or _due_at_once(changes[place]):
-            outcome.claimable.add(name)
-    _judge(connection, changes, names, outcome.verdicts)
-    return outcome
+        settlement.write(wave)
+    settlement.count()
+    settlement.judge()
+    if limited:
+        names = settlement.moved if ALL in limited else settlement.moved.intersection(limited)
+        settlement.outcome.claimable.update(names)
+    return settlement.outcome
 
 
 def extend(
@@ -65,8 +60,10 @@ def mark_awaited(connection: apsw.Connection, task_id: UUID) -> None:
     connection.execute(SQL["await_end"], {"id": str(task_id)})
 
 
-def _waves(changes: Sequence[Change]) -> list[list[int]]:
+def _waves(changes: Sequence[Change]) -> Sequence[Sequence[int]]:
     """Places of the changes, such that no task is in a wave twice: of two changes to one task the first goes first."""
+    if len({change.id for change in changes}) == len(changes):
+        return [range(len(changes))]
     waves: list[list[int]] = [[]]
     seen: dict[UUID, int] = {}
     for place, change in enumerate(changes):
@@ -78,40 +75,110 @@ def _waves(changes: Sequence[Change]) -> list[list[int]]:
     return waves
 
 
-def _apply(
-    connection: apsw.Connection, changes: Sequence[Change], wave: list[int], now: str
-) -> dict[int, tuple[str, bool]]:
-    """Writes those whose guard holds; name and `awaited` of each, by its place."""
-    places = {str(changes[place].id): place for place in wave}
-    hot = [_completion(changes[place]) for place in wave if _is_hot(changes[place])]
-    rest = [_general(changes[place]) for place in wave if not _is_hot(changes[place])]
-    applied: dict[int, tuple[str, bool]] = {}
+class _Settlement:
+    """One call's changes on their way into the tables."""
 
-    def write(rows: Sequence[tuple[Any, ...]], match: str, query: str, fixed: tuple[Any, ...]) -> None:
-        for chunk in chunks(rows):
-            found = match_batch(connection, match, chunk)
-            if found:
-                applied.update((places[row[0]], (row[1], bool(row[2]))) for row in found)
-                run_batch(connection, query, fixed, chunk)
+    def __init__(self, connection: apsw.Connection, changes: Sequence[Change], now: str) -> None:
+        self._connection = connection
+        self._changes = changes
+        self._now = now
+        self._minute = f"{now[:16]}:00.000Z"
+        self._counts: dict[tuple[str, str, str, int], list[int]] = {}
+        self._lost: list[int] = []
+        self.moved: set[str] = set()
+        """Names of tasks that were changed."""
+        self.outcome = Settled([Verdict.APPLIED] * len(changes))
 
-    write(hot, "match_completed", "complete", (now,))
-    write(rest, "match_settled", "settle", (now, HISTORY_LIMIT))
-    return applied
+    def write(self, wave: Sequence[int]) -> None:
+        """Writes those of the changes at these places whose guard holds."""
+        hot: list[tuple[int, tuple[Any, ...]]] = []
+        rest: list[tuple[int, tuple[Any, ...]]] = []
+        for place in wave:
+            change = self._changes[place]
+            if _is_hot(change):
+                hot.append((place, _completion(change)))
+            else:
+                rest.append((place, _general(change)))
+        for chunk in chunks(hot):
+            self._complete(chunk)
+        for chunk in chunks(rest):
+            self._settle(chunk)
+
+    def _complete(self, chunk: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
+        rows = [row for _, row in chunk]
+        number, groups, awaited = match_batch(self._connection, "match_completed", rows)
+        for name, bucket, count, run_ms in groups:
+            self.moved.add(name)
+            self._add((self._minute, name, str(TaskState.COMPLETED), bucket), count, run_ms)
+        self.outcome.finished += awaited
+        if number != len(chunk):
+            held = set(match_batch(self._connection, "held_completions", rows))
+            self._lost += [place for place, row in chunk if row[0] not in held]
+        if number:
+            run_batch(self._connection, "complete", (self._now,), rows)
+
+    def _settle(self, chunk: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
+        rows = [row for _, row in chunk]
+        held = {row[0]: row for row in match_batch(self._connection, "match_settled", rows)}
+        for place, row in chunk:
+            if row[0] in held:
+                _, name, awaited = held[row[0]]
+                self._note(self._changes[place], name, bool(awaited))
+            else:
+                self._lost.append(place)
+        if held:
+            run_batch(self._connection, "settle", (self._now, HISTORY_LIMIT), rows)
+
+    def _note(self, change: Change, name: str, awaited: bool) -> None:
+        """What the counters and the listeners have to know of a change; releases and snoozes count for nothing."""
+        self.moved.add(name)
+        if change.terminal:
+            self._add((self._minute, name, str(change.state), change.bucket), 1, change.run_ms)
+            if awaited:
+                self.outcome.finished.append(str(change.id))
+        elif change.state == TaskState.FAILED:
+            self._add((self._minute, name, "retried", change.bucket), 1, change.run_ms)
+        if change.leaves is not None:
+            self._add((EPOCH, name, str(change.leaves), UNTIMED), -1, 0)
+        if not change.terminal and not change.due_in:
+            self.outcome.claimable.add(name)
+
+    def _add(self, key: tuple[str, str, str, int], count: int, run_ms: int) -> None:
+        total = self._counts.setdefault(key, [0, 0])
+        total[0] += count
+        total[1] += run_ms
+
+    def count(self) -> None:
+        add_counts(self._connection, [(*key, *total) for key, total in self._counts.items()])
+
+    def judge(self) -> None:
+        """Says of each change that was not written why."""
+        if self._lost:
+            found = get(self._connection, [self._changes[place].id for place in self._lost])
+            for place, task in zip(self._lost, found, strict=True):
+                self.outcome.verdicts[place] = judge(self._changes[place], task)
 
 
 def _is_hot(change: Change) -> bool:
+    """A completion under the full guard of a claim."""
     return (
-        change.state is TaskState.COMPLETED
+        change.state == "completed"
         and change.version is not None
         and change.worker_id is not None
-        and change.locked_until is None
-        and change.entry is None
-        and change.terminal
+        and (change.locked_until is None and change.entry is None and change.leaves is None)
     )
 
 
 def _completion(change: Change) -> tuple[Any, ...]:
-    return str(change.id), change.version, change.worker_id, change.result, change.retry_count
+    return (
+        str(change.id),
+        change.version,
+        change.worker_id,
+        change.result,
+        change.retry_count,
+        change.run_ms,
+        change.bucket,
+    )
 
 
 def _general(change: Change) -> tuple[Any, ...]:
@@ -130,40 +197,6 @@ def _general(change: Change) -> tuple[Any, ...]:
     )
 
 
-def _due_at_once(change: Change) -> bool:
-    return not change.terminal and not change.due_in
-
-
-def _count(connection: apsw.Connection, changes: Sequence[Change], names: dict[int, str], now: str) -> None:
-    """One row for each kind of move; releases and snoozes are none."""
-    minute = f"{now[:16]}:00.000Z"
-    counts: dict[tuple[str, str, str, int], list[int]] = {}
-
-    def add(key: tuple[str, str, str, int], count: int, run_ms: int) -> None:
-        total = counts.setdefault(key, [0, 0])
-        total[0] += count
-        total[1] += run_ms
-
-    for place, name in names.items():
-        change = changes[place]
-        if change.terminal:
-            add((minute, name, str(change.state), change.bucket), 1, change.run_ms)
-        elif change.state == TaskState.FAILED:
-            add((minute, name, "retried", change.bucket), 1, change.run_ms)
-        if change.leaves is not None:
-            add((EPOCH, name, str(change.leaves), UNTIMED), -1, 0)
-    add_counts(connection, [(*key, *total) for key, total in counts.items()])
-
-
 def add_counts(connection: apsw.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
     for chunk in chunks(list(rows)):
         run_batch(connection, "count_moves", (), chunk)
-
-
-def _judge(
-    connection: apsw.Connection, changes: Sequence[Change], applied: dict[int, str], verdicts: list[Verdict]
-) -> None:
-    missed = [place for place in range(len(changes)) if place not in applied]
-    if missed:
-        for place, task in zip(missed, get(connection, [changes[place].id for place in missed]), strict=True):
-            verdicts[place] = judge(changes[place], task)

@@ -45,6 +45,8 @@ T = TypeVar("T")
 
 _FIRST_WATCH_PAUSE = 1.0
 _LONGEST_WATCH_PAUSE = 5.0
+_CHECK_UP_SECONDS = 600.0
+"""It reads the whole file."""
 _PRUNE_BATCH = 500
 """Most rows deleted under one write lock."""
 
@@ -54,6 +56,8 @@ class SqliteStore:
 
     def __init__(self, url: str, *, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
         self._address = parse(url)
+        self._key = self._address.key
+        self._wake_directory = None if self._address.path is None else Path(f"{self._key}-wake")
         self._timeout = call_timeout
         self.clock_offset = clock_offset
         self._writer: Lane | None = None
@@ -129,7 +133,9 @@ class SqliteStore:
         if not leases:
             return []
         offset = self.clock_offset
-        return await self._change(lambda connection: settling.extend(connection, worker_id, leases, lease_seconds, offset))
+        return await self._change(
+            lambda connection: settling.extend(connection, worker_id, leases, lease_seconds, offset)
+        )
 
     async def beat(self, worker: WorkerBeat) -> None:
         await self._change(partial(registered.beat, worker=worker, clock_offset=self.clock_offset))
@@ -139,7 +145,9 @@ class SqliteStore:
 
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         offset = self.clock_offset
-        return await self._look(lambda connection: registered.lost_leases(connection, dead_after_seconds, limit, offset))
+        return await self._look(
+            lambda connection: registered.lost_leases(connection, dead_after_seconds, limit, offset)
+        )
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
@@ -149,7 +157,9 @@ class SqliteStore:
     async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
         return await self._change(partial(upkeep.delete, guards=guards))
 
-    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False) -> int:
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+    ) -> int:
         offset = self.clock_offset
         cutoff = await self._look(lambda connection: upkeep.cutoff(connection, older_than_seconds, offset))
         if dry_run:
@@ -253,7 +263,8 @@ class SqliteStore:
 
     async def check_up(self) -> list[Finding]:
         await self._connect()
-        return await self._read(partial(checkup.check_up, address=self._address, clock_offset=self.clock_offset))
+        work = partial(checkup.check_up, address=self._address, clock_offset=self.clock_offset)
+        return await self._lane(self._reader).run(work, max(self._timeout, _CHECK_UP_SECONDS))
 
     # -- lanes --------------------------------------------------------------------------------------------------------
 
@@ -326,19 +337,15 @@ class SqliteStore:
 
     # -- parts of verbs -----------------------------------------------------------------------------------------------
 
-    @property
-    def _wake_directory(self) -> Path | None:
-        return None if self._address.path is None else Path(f"{self._address.key}-wake")
-
     def _ring(self, names: Sequence[str]) -> None:
         self._ring_with(wake.claimable(names))
 
     def _ring_with(self, messages: list[str]) -> None:
-        wake.ring(self._address.key, self._wake_directory, messages)
+        wake.ring(self._key, self._wake_directory, messages)
 
     def _listening(self) -> wake.Ear:
         if self._ear is None:
-            self._ear = wake.Ear(self._address.key, self._wake_directory)
+            self._ear = wake.Ear(self._key, self._wake_directory)
         return self._ear
 
     def _rest(self, ear: wake.Ear) -> None:

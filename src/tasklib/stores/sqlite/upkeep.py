@@ -14,7 +14,7 @@ from tasklib.core.decide import Verdict
 from tasklib.core.ids import uuid7
 from tasklib.stores.base import ControlChange, Controls, Unset
 from tasklib.stores.sqlite import looking
-from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, rows_of
+from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, seconds
 from tasklib.stores.sqlite.settling import add_counts
@@ -31,9 +31,9 @@ _LAST_ID = "g"
 
 def request_cancel(connection: apsw.Connection, ids: Sequence[UUID], clock_offset: float) -> list[UUID]:
     wanted = json.dumps([str(task_id) for task_id in ids])
-    running = rows_of(connection, SQL["running_of"], {"ids": wanted})
+    running = values_of(connection, SQL["running_of"], {"ids": wanted})
     connection.execute(SQL["request_cancel"], {"ids": wanted, "offset": seconds(clock_offset)})
-    return [UUID(str(task_id)) for task_id in running]
+    return [UUID(task_id) for task_id in running]
 
 
 def delete(connection: apsw.Connection, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
@@ -55,8 +55,7 @@ def delete(connection: apsw.Connection, guards: Sequence[tuple[UUID, int]]) -> l
 
 
 def _existing(connection: apsw.Connection, ids: list[str]) -> list[str]:
-    found: list[str] = json.loads(connection.execute(SQL["existing_ids"], {"ids": json.dumps(ids)}).get)
-    return found
+    return values_of(connection, SQL["existing_ids"], {"ids": json.dumps(ids)})
 
 
 class Cutoff(NamedTuple):
@@ -82,8 +81,7 @@ def cutoff(connection: apsw.Connection, older_than_seconds: float, clock_offset:
 
 
 def prunable_failures(connection: apsw.Connection, at: str, limit: int) -> list[str]:
-    found: list[str] = json.loads(connection.execute(SQL["prunable_failures"], {"cutoff": at, "limit": limit}).get)
-    return found
+    return values_of(connection, SQL["prunable_failures"], {"cutoff": at, "limit": limit})
 
 
 def prunable_stretch(
@@ -99,8 +97,8 @@ def prunable_stretch(
         "states": json.dumps(list(states)),
         "limit": limit,
     }
-    last, found = rows_of(connection, SQL["prunable_stretch"], parameters)
-    return (str(last) if last is not None else None), [str(task_id) for task_id in found]
+    last, found = values_of(connection, SQL["prunable_stretch"], parameters)
+    return last, found
 
 
 def count_prunable(connection: apsw.Connection, states: Sequence[str], at: str) -> int:

@@ -13,6 +13,7 @@ import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 ANYTHING = "!"
@@ -20,6 +21,8 @@ ANYTHING = "!"
 _FINISHED = "@"
 _MOST_NAMES = 16
 _READ = 64 * 1024
+_PIPE_PIECE = 512
+"""What every system writes into a pipe whole, or not at all."""
 
 
 def claimable(names: Iterable[str]) -> list[str]:
@@ -86,15 +89,14 @@ class Ear:
 
     def call(self, messages: list[str]) -> None:
         """From any thread of this process."""
-        try:
+        with suppress(RuntimeError):  # its loop is closed: nobody listens there any more
             self._loop.call_soon_threadsafe(self._hear, messages)
-        except RuntimeError:
-            pass  # its loop is closed: nobody listens there any more
 
     def drop_descriptor(self) -> None:
         """In a forked child: the FIFO is the parent's."""
         if self._fifo is not None:
             self._fifo.drop()
+            self._fifo = None
 
     def _read(self) -> None:
         assert self._fifo is not None
@@ -116,7 +118,7 @@ class Ear:
                 for event in {event for events in self._waiters.values() for event in events}:
                     event.set()
             for wake in tuple(self._wakes):
-                wake(name)
+                self._loop.call_soon(wake, name)  # each by itself: one that raises does not silence the others
 
 
 class _Fifo:
@@ -146,10 +148,8 @@ class _Fifo:
         return cls(directory / name, descriptor)
 
     def remove(self) -> None:
-        try:
+        with suppress(OSError):
             self.path.unlink(missing_ok=True)
-        except OSError:
-            pass
         self.drop()
 
     def drop(self) -> None:
@@ -164,38 +164,70 @@ def ring(key: str, directory: Path | None, messages: list[str]) -> None:
         return
     with _lock:
         ours = list(_ears.get(key, ()))
+        bells = _bells.setdefault(directory, _Bells(directory)) if directory is not None else None
     for ear in ours:
         ear.call(messages)
-    if directory is not None:
-        _ring_others(directory, {ear.fifo for ear in ours}, "".join(f"{message}\n" for message in messages).encode())
+    if bells is not None:
+        bells.ring({ear.fifo for ear in ours}, "".join(f"{message}\n" for message in messages).encode())
 
 
-def _ring_others(directory: Path, ours: set[str | None], data: bytes) -> None:
-    try:
-        with os.scandir(directory) as entries:
-            names = [entry.name for entry in entries if entry.name.endswith(".fifo") and not entry.name.startswith(".")]
-    except OSError:
-        return  # nobody ever listened
-    for name in names:
-        if name not in ours:
-            _write(directory / name, data)
+class _Bells:
+    """The FIFOs of other processes beside one database, kept open for writing from one ring to the next."""
 
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._descriptors: dict[str, int] = {}
 
-def _write(path: Path, data: bytes) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ENXIO:  # its process died
-            path.unlink(missing_ok=True)
-        return
-    try:
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+    def ring(self, ours: set[str | None], data: bytes) -> None:
+        try:
+            with os.scandir(self._directory) as entries:
+                names = {entry.name for entry in entries if entry.name.endswith(".fifo") and entry.name[0] != "."}
+        except OSError:
+            return  # nobody ever listened
+        with self._lock:
+            for name in self._descriptors.keys() - names:
+                self._hang_up(name)
+            for name in names - ours:
+                if self._reach(name):
+                    self._write(name, data)
+
+    def drop(self) -> None:
+        for name in tuple(self._descriptors):
+            self._hang_up(name)
+
+    def _reach(self, name: str) -> bool:
+        if name in self._descriptors:
+            return True
+        path = self._directory / name
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # its process died
+                self._forget(name)
+            return False
+        if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            return False
+        self._descriptors[name] = descriptor
+        return True
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
             # Whole lines only: what is longer than a pipe takes in one piece becomes a call to look at everything.
-            os.write(descriptor, data if len(data) <= 4096 else f"{ANYTHING}\n".encode())
-    except OSError:
-        pass  # full: it has been rung often enough, or it closed just now
-    finally:
-        os.close(descriptor)
+            os.write(self._descriptors[name], data if len(data) <= _PIPE_PIECE else f"{ANYTHING}\n".encode())
+        except BlockingIOError:
+            pass  # full: it has been rung often enough
+        except OSError:  # its process died since
+            self._hang_up(name)
+            self._forget(name)
+
+    def _hang_up(self, name: str) -> None:
+        os.close(self._descriptors.pop(name))
+
+    def _forget(self, name: str) -> None:
+        with suppress(OSError):
+            (self._directory / name).unlink(missing_ok=True)
 
 
 def _name_in(message: str) -> str | None:
@@ -208,6 +240,7 @@ def _name_in(message: str) -> str | None:
 
 _lock = threading.Lock()
 _ears: dict[str, set[Ear]] = {}
+_bells: dict[Path, _Bells] = {}
 
 
 def _start_anew() -> None:
@@ -217,6 +250,9 @@ def _start_anew() -> None:
         for ear in ears:
             ear.drop_descriptor()
     _ears.clear()
+    for bells in _bells.values():
+        bells.drop()
+    _bells.clear()
 
 
 if hasattr(os, "register_at_fork"):

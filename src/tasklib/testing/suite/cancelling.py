@@ -18,7 +18,9 @@ from tasklib.testing.suite.builders import (
     claim_one,
     completed,
     expired,
+    failed,
     fetch,
+    fresh_name,
     in_phase,
     lease_of,
     next_id,
@@ -106,11 +108,13 @@ class Cancelling:
         assert (task.state, task.attempts, task.history[-1]["lost"]) == (TaskState.CANCELLED, 1, True)
 
     async def test_a_new_start_has_not_been_asked_to_stop(self, store: Store) -> None:
-        await submit(store)
-        running = await claim_one(store)
-        await store.request_cancel([running.id])
-        await apply(store, released(running))
-        assert (await fetch(store, running.id)).cancel_requested_at is None
-        again = await claim_one(store)
-        [extension] = await store.extend(ANNA, [lease_of(again)], 600)
-        assert (extension.held, extension.cancel_requested) == (True, False)
+        for outcome in (released, failed):  # by a worker that has not heard of the request
+            name = fresh_name()
+            await submit(store, name)
+            running = await claim_one(store, name)
+            await store.request_cancel([running.id])
+            await apply(store, outcome(running))
+            again = await claim_one(store, name)
+            [extension] = await store.extend(ANNA, [lease_of(again)], 600)
+            assert (extension.held, extension.cancel_requested) == (True, False)
+            assert (await fetch(store, running.id)).cancel_requested_at is None

@@ -94,9 +94,15 @@ class RateLimits:
         assert 20 < hint <= 51
 
     async def test_one_limit_for_all_types(self, store: Store) -> None:
-        await store.control(ControlChange(operator_rate=3))
+        await store.control(ControlChange(operator_rate=SLOW))
         await submit_several(store, 5, "a")
         await submit_several(store, 5, "b")
+        assert len(await claim(store, 10, names=["a", "b"])) == 1
+        assert await claim(store, 10, names=["a"]) == []
+        assert await claim(store, 10, names=["b"]) == []
+        store.clock_offset += 55
+        assert len(await claim(store, 10, names=["b"])) == 1
+        await store.control(ControlChange(operator_rate=3))
         assert len(await claim(store, 10, names=["a", "b"])) == 3
 
     async def test_the_codes_default_is_a_limit_too(self, store: Store) -> None:

@@ -146,6 +146,24 @@ class Waking:
             await apply(other, change)
             assert await watch.end() == await fetch(other, task_id)
 
+    async def test_a_watch_is_woken_and_does_not_only_poll(self, store: Store, open_store: OpenStore) -> None:
+        """One quick end of several shows it: polling, a second or more apart, would give none."""
+        other = await open_store()
+        loop = asyncio.get_running_loop()
+        waited = []
+        for _ in range(5):
+            task_id = await submit(store)
+            running = await claim_one(store)
+            async with _Watch(store, task_id) as watch:
+                await watch.next()
+                began = loop.time()
+                await apply(other, completed(running))
+                await watch.end()
+                waited.append(loop.time() - began)
+            if waited[-1] < 0.5:
+                return
+        raise AssertionError(f"every wait took as long as a poll: {waited}")
+
     async def test_a_watch_goes_on_over_retries(self, store: Store, open_store: OpenStore) -> None:
         other = await open_store()
         task_id = await submit(store)

@@ -1,0 +1,66 @@
+"""The queue behind the command line, by its other side, and tasks to put into it."""
+
+import asyncio
+from uuid import UUID
+
+from tasklib import Config, RetryPolicy, Task, task
+from tasklib.core.options import SubmitOptions
+from tasklib.core.registry import Registry
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import prepare_call
+from tasklib.testing.drain import drain
+
+registry = Registry()
+
+
+@task(registry=registry)
+def greet(name: str) -> str:
+    return f"hello {name}"
+
+
+@task(registry=registry, max_retries=0)
+def break_down(text: str) -> None:
+    raise ValueError(text)
+
+
+@task(registry=registry, max_retries=1, retry=RetryPolicy.AT_ONCE)
+def break_twice(text: str) -> None:
+    raise ValueError(text)
+
+
+@task(registry=registry)
+def wait_for_retry() -> None:
+    raise ConnectionError("not now")
+
+
+class Queue:
+    """On the same file."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = Engine(Config(database_url=url))
+
+    def submit(self, name: str, /, *, options: SubmitOptions | None = None, **kwargs: object) -> UUID:
+        kind = registry.get(name)
+        assert kind is not None
+        new = prepare_call(kind, (), kwargs, options or SubmitOptions(), self._engine.config)
+        asyncio.run(self._engine.submit([new]))
+        return new.id
+
+    def submit_many(self, count: int) -> None:
+        kind = registry.get("greet")
+        assert kind is not None
+        config = self._engine.config
+        new = [prepare_call(kind, (), {"name": str(number)}, SubmitOptions(), config) for number in range(count)]
+        asyncio.run(self._engine.submit(new))
+
+    def drain(self) -> None:
+        drain(self._engine, registry=registry)
+
+    def finished(self, name: str, /, **kwargs: object) -> UUID:
+        """A task that has run."""
+        task_id = self.submit(name, **kwargs)
+        self.drain()
+        return task_id
+
+    def get(self, task_id: UUID | str) -> Task | None:
+        return asyncio.run(self._engine.get(UUID(str(task_id))))

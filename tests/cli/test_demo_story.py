@@ -1,0 +1,71 @@
+"""The demo judges itself: a task that ends otherwise than it should makes it fail."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from tasklib import Config, Task, TaskState
+from tasklib.cli.demo import Stage
+from tasklib.cli.demo_story import JUMPER, OPENING, everyday, jumped
+from tasklib.cli.demo_view import Act, SilentView
+from tasklib.engine.engine import Engine
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def played(number: int) -> Task:
+    """A scene of the opening that ended as it should."""
+    scene = OPENING[number]
+    begun = scene.attempts > 0
+    return Task(
+        id=UUID(int=number),
+        name=scene.name,
+        state=scene.ends,
+        scheduled_at=NOW,
+        created_at=NOW,
+        updated_at=NOW,
+        started_at=NOW + timedelta(seconds=0 if number == JUMPER else 1) if begun else None,
+        completed_at=NOW,
+        retry_count=scene.attempts if scene.ends == TaskState.CANCELLED else scene.attempts - 1,
+    )
+
+
+def failures(tasks: list[Task]) -> list[str]:
+    stage = Stage(Engine(Config(database_url="memory://")), Path("log"), SilentView())
+    stage.acts = [Act(scene, task) for scene, task in zip(OPENING, tasks, strict=True)]
+    stage._judge()
+    return stage.failures
+
+
+def test_all_went_well():
+    assert failures([played(number) for number in range(len(OPENING))]) == []
+
+
+@pytest.mark.parametrize("number", range(len(OPENING)))
+def test_a_wrong_end_is_noticed(number: int):
+    tasks = [played(each) for each in range(len(OPENING))]
+    other = TaskState.COMPLETED if tasks[number].state != TaskState.COMPLETED else TaskState.FAILED
+    tasks[number] = replace(tasks[number], state=other)
+    assert OPENING[number].name in failures(tasks)[0]
+
+
+def test_a_wrong_number_of_attempts_is_noticed():
+    tasks = [played(each) for each in range(len(OPENING))]
+    tasks[4] = replace(tasks[4], retry_count=1)
+    assert "completed after 2 attempts, expected completed after 3" in failures(tasks)[0]
+
+
+def test_being_overtaken_is_noticed():
+    tasks = [played(each) for each in range(len(OPENING))]
+    tasks[0] = replace(tasks[0], started_at=NOW - timedelta(seconds=1))
+    assert not jumped(tasks)
+    assert "highest priority" in failures(tasks)[0]
+
+
+def test_there_is_always_something_new():
+    chance = random.Random(1)
+    assert len({everyday(chance).name for _ in range(100)}) == 6

@@ -1,0 +1,60 @@
+"""Names, payloads and errors are other people's text: printed, never obeyed; and secrets stay secret."""
+
+import json
+
+import pytest
+
+from tasklib.cli.text import clean
+from tests.cli.queue import Queue
+from tests.cli.running import Cli
+
+EVIL = "\x1b[2J\x1b]0;title\x07[bold red]x[/] :smile: \u202e\u2066\u200b\r\n\x9b31m"
+SECRET = "postgresql://ada:geheim@db.example.com/shop"
+
+
+def test_control_and_bidi_characters_are_shown_escaped():
+    assert clean("a\x1b[31m\r\n\t\u202eb\x9b\u2028\ud800") == r"a\x1b[31m\r\n\t\u202eb\x9b\u2028\ud800"
+    assert clean("a\tb\nc\r", lines=True) == "a    b\nc\\r"
+    assert clean("Grüße, 世界 🙂") == "Grüße, 世界 🙂"
+
+
+@pytest.mark.parametrize("command", [["list"], ["show"], ["stats"], ["doctor"]])
+def test_nothing_of_it_reaches_the_terminal(cli: Cli, command: list[str]):
+    task_id = cli("submit", EVIL, f"key{EVIL}={EVIL}", "--tag", f"t={EVIL}", "--key", EVIL).out.strip()
+    ran = cli(*command, *([task_id] if command == ["show"] else []))
+    assert ran.code == 0
+    assert not set(ran.out) & set("\x1b\x07\x9b\r\u202e\u2066\u200b")
+    assert "[bold red]x[/] :smile:" in ran.out  # neither markup nor emoji codes mean anything
+
+
+def test_errors_are_escaped_too(cli: Cli, queue: Queue):
+    task_id = queue.finished("break_down", text=EVIL)
+    for ran in (cli("list"), cli("show", str(task_id))):
+        assert not set(ran.out) & set("\x1b\x07\x9b\r\u202e\u2066")
+
+
+def test_json_is_exact_and_plain_ascii(cli: Cli):
+    cli("submit", EVIL)
+    ran = cli("list", "--json")
+    assert ran.out.isascii()
+    assert "\x1b" not in ran.out
+    assert json.loads(ran.out)["tasks"][0]["name"] == EVIL
+
+
+def test_passwords_in_urls_are_masked_everywhere(cli: Cli, queue: Queue):
+    failed = str(queue.finished("break_down", text=f"cannot reach {SECRET}"))
+    cli("submit", SECRET, f"url={SECRET}", "--tag", f"db={SECRET}")
+    outputs = [cli(*command.split()) for command in ("list", "list --json", "stats", "stats --json", "doctor")]
+    outputs += [cli("show", failed), cli("show", failed, "--json"), cli("pause", SECRET)]
+    outputs += [cli("list", SECRET), cli("show", SECRET), cli("list", "--database-url", f"x{SECRET}")]
+    for ran in outputs:
+        assert "geheim" not in ran.out + ran.err
+        assert "ada:***@" in ran.out + ran.err
+
+
+def test_values_under_secret_keys_are_masked(cli: Cli):
+    payload = {"user": "ada", "password": "geheim", "deep": [{"api_key": "geheim", "accessToken": "geheim"}]}
+    task_id = cli("submit", "x", "--payload", json.dumps(payload)).out.strip()
+    for ran in (cli("show", task_id), cli("show", task_id, "--json"), cli("list", "--json")):
+        assert "geheim" not in ran.out
+        assert "ada" in ran.out

@@ -1,0 +1,49 @@
+"""`--json` everywhere: one JSON value on stdout, and nothing else there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.queue import Queue
+from tests.cli.running import Cli, run_process
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "submit x a=1",
+        "list",
+        "show FAILED",
+        "retry FAILED",
+        "cancel WAITING",
+        "delete FAILED --yes",
+        "cleanup --older-than 1d --dry-run",
+        "cleanup --older-than 0s --yes",
+        "stats",
+        "workers",
+        "pause",
+        "pause greet",
+        "resume",
+        "limit greet --rate 1",
+        "limit --all --clear",
+        "migrate",
+        "migrate --plan",
+        "migrate --sql",
+        "doctor",
+    ],
+)
+def test_it_parses(cli: Cli, queue: Queue, words: str):
+    failed, waiting = queue.finished("break_down", text="no"), queue.submit("greet", name="ada")
+    ran = cli(*words.replace("FAILED", str(failed)).replace("WAITING", str(waiting)).split(), "--json")
+    assert ran.code == 0, ran
+    assert isinstance(json.loads(ran.out), dict)
+    assert len(ran.out.splitlines()) == 1
+    assert ran.err == ""
+
+
+def test_the_worker_too(app_folder: Path):
+    run_process(["submit", "add", "a=1"], app_folder)
+    ran = run_process(["worker", "shop", "--burst", "--json"], app_folder)
+    assert ran.code == 0, ran
+    assert ran.data["ended"] == "in order"

@@ -1,0 +1,89 @@
+"""retry, cancel, delete, cleanup: what they do, and that the destructive ones ask."""
+
+from tasklib.core.options import SubmitOptions
+from tests.cli.queue import Queue
+from tests.cli.running import Cli
+
+MISSING = "01890000-0000-7000-8000-000000000000"
+
+
+def test_retry(cli: Cli, queue: Queue):
+    task_id = queue.finished("break_down", text="no")
+    ran = cli("retry", str(task_id))
+    assert (ran.code, ran.out) == (0, f"{task_id}  will run again\n")
+    task = queue.get(task_id)
+    assert task is not None
+    assert (task.state, task.retry_count, len(task.history)) == ("pending", 0, 1)
+
+
+def test_only_failed_tasks_are_retried(cli: Cli, queue: Queue):
+    task_id = queue.finished("greet", name="ada")
+    ran = cli("retry", str(task_id))
+    assert (ran.code, ran.out) == (1, "")
+    assert "only a failed task can be retried" in ran.err
+
+
+def test_cancel(cli: Cli, queue: Queue):
+    task_id = queue.submit("greet", name="ada")
+    assert cli("cancel", str(task_id)).out == f"{task_id}  cancelled\n"
+    task = queue.get(task_id)
+    assert task is not None
+    assert task.state == "cancelled"
+    assert cli("cancel", str(task_id)).code == 1
+
+
+def test_one_that_refuses_does_not_keep_the_others_from_it(cli: Cli, queue: Queue):
+    done, waiting = queue.finished("greet", name="ada"), queue.submit("greet", name="ada")
+    ran = cli("cancel", str(done), MISSING, str(waiting), "--json")
+    assert ran.code == 1
+    assert [task["id"] for task in ran.data["done"]] == [str(waiting)]
+    assert [(each["id"], each["code"]) for each in ran.data["refused"]] == [
+        (str(done), "task_completed"),
+        (MISSING, "task_not_found"),
+    ]
+
+
+def test_delete_refuses_where_nobody_can_be_asked(cli: Cli, queue: Queue):
+    task_id = queue.finished("greet", name="ada")
+    ran = cli("delete", str(task_id), stdin="y\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert "add --yes" in ran.err
+    assert queue.get(task_id) is not None
+
+
+def test_delete(cli: Cli, queue: Queue):
+    task_id = queue.finished("greet", name="ada")
+    assert cli("delete", str(task_id), "--yes").out == f"{task_id}  deleted\n"
+    assert queue.get(task_id) is None
+    assert cli("delete", str(task_id), "--yes").code == 1
+
+
+def test_only_finished_tasks_are_deleted(cli: Cli, queue: Queue):
+    task_id = queue.submit("greet", name="ada")
+    ran = cli("delete", str(task_id), "--yes")
+    assert ran.code == 1
+    assert "cancel it first" in ran.err
+    assert queue.get(task_id) is not None
+
+
+def test_cleanup(cli: Cli, queue: Queue):
+    done, failed = queue.finished("greet", name="ada"), queue.finished("break_down", text="no")
+    waiting = queue.submit("greet", name="later", options=SubmitOptions(delay_seconds=600))
+    assert cli("cleanup", "--older-than", "1h", "--yes", "--json").data == {"found": 0, "deleted": 0}
+    assert "2 completed and failed and cancelled tasks" in cli("cleanup", "--older-than", "0s", "--dry-run").out
+    assert queue.get(done) is not None
+    refused = cli("cleanup", "--older-than", "0s")
+    assert refused.code == 2
+    assert "delete 2 completed" in refused.err
+    ran = cli("cleanup", "--older-than", "0s", "--state", "failed", "--yes", "--json")
+    assert ran.data == {"found": 1, "deleted": 1}
+    assert (queue.get(failed), queue.get(done) is not None) == (None, True)
+    assert "1 completed" in cli("cleanup", "--older-than", "0s", "--yes").out
+    assert queue.get(done) is None
+    assert queue.get(waiting) is not None
+
+
+def test_cleanup_takes_more_than_one_batch(cli: Cli, queue: Queue):
+    queue.submit_many(1500)
+    queue.drain()
+    assert cli("cleanup", "--older-than", "0s", "--yes", "--json").data == {"found": 1500, "deleted": 1500}

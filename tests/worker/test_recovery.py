@@ -1,0 +1,137 @@
+"""What a worker does while its database is away, and what its janitor does."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tasklib import Config, TaskState, TaskWorker, task
+from tasklib.core.registry import Registry
+from tasklib.doors.default import use_engine
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import ControlChange, Filter
+from tasklib.worker.janitor import Janitor
+from tests.servers import PostgresServer
+from tests.waiting import eventually_async
+from tests.worker import app
+from tests.worker.conftest import Serve
+from tests.worker.processes import fleet_on
+
+
+@pytest.fixture
+def own_server() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.mark.timeout(240)
+async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_path: Path):
+    engine = Engine(Config(database_url=own_server.dsn))
+    before = use_engine(engine)
+    try:
+        ids = await app.work.submit_many_async({"number": number} for number in range(2000))
+        with fleet_on(own_server.dsn, tmp_path) as fleet:
+            worker = fleet.start(2)
+            for mode in ("immediate", "fast"):
+                seen = len(fleet.journal)
+                await eventually_async(lambda seen=seen: len(fleet.journal) > seen, 60)  # type: ignore[misc]
+                await asyncio.to_thread(own_server.restart, mode)
+                ids += await app.work.submit_many_async({"number": number} for number in range(1000))
+
+            async def all_done() -> bool:
+                return (await engine.count(Filter(states=[TaskState.COMPLETED]), 10_000)).value == len(ids)
+
+            await eventually_async(all_done, 90, interval=0.1)
+            assert worker.process.poll() is None, "it reconnected by itself"
+            assert len(worker.said.splitlines()) < 200, "no flood of log lines"
+            for found in await (await engine.store()).get(ids):
+                assert found is not None
+                assert fleet.starts("work")[str(found.id)] <= found.attempts
+    finally:
+        use_engine(before)
+        await engine.close()
+
+
+async def test_a_worker_waits_for_a_server_that_is_not_there_yet_and_heeds_sigterm(
+    own_server: PostgresServer, tmp_path: Path
+):
+    own_server.stop()
+    with fleet_on(own_server.dsn, tmp_path) as fleet:
+        waiting, ended = fleet.start(1, call_timeout_seconds=2), fleet.start(1, call_timeout_seconds=2)
+        await eventually_async(lambda: "waiting for the database" in waiting.said, 60)
+        await eventually_async(lambda: "waiting for the database" in ended.said, 60)
+        ended.send(signal.SIGTERM)
+        assert await asyncio.to_thread(ended.wait) == 0
+        await asyncio.to_thread(own_server.start)
+        engine = Engine(Config(database_url=own_server.dsn))
+        before = use_engine(engine)
+        try:
+            assert await (await app.work.submit_async(4)).result_async(60) == 8
+        finally:
+            use_engine(before)
+            await engine.close()
+
+
+async def test_retention_removes_what_is_old_enough(backend_url: str, registry: Registry):
+    engine = Engine(Config(database_url=backend_url, keep_completed_seconds=3600, keep_failed_seconds=7200))
+    before = use_engine(engine)
+
+    @task(registry=registry, max_retries=0)
+    def maybe(fine: bool) -> None:
+        if not fine:
+            raise RuntimeError
+
+    try:
+        good, bad = await maybe.submit_async(True), await maybe.submit_async(False)
+        worker = TaskWorker(engine=engine, registry=registry, burst=True, handle_signals=False)
+        await worker.run()
+        janitor = Janitor(engine, lambda: None)
+        assert await janitor.prune() == 0
+        engine.advance(4000)
+        assert await janitor.prune() == 1
+        assert await engine.get(good.id) is None
+        engine.advance(4000)
+        assert await janitor.prune() == 1
+        assert await engine.get(bad.id) is None
+        assert (await engine.stats()).get("maybe") is None or (await engine.stats())["maybe"].completed == 0
+    finally:
+        use_engine(before)
+        await engine.close()
+
+
+async def test_pause_holds_everything_until_resume(engine: Engine, registry: Registry, serve: Serve):
+    ran = []
+
+    @task(registry=registry)
+    def quick() -> None:
+        ran.append(1)
+
+    await engine.control(ControlChange(paused=True))
+    handle = await quick.submit_async()
+    async with serve(2) as worker:
+
+        async def seen() -> bool:
+            return any(info.id == worker.worker_id for info in await engine.workers())
+
+        await eventually_async(seen)
+        assert (await engine.need(handle.id)).state == TaskState.PENDING
+        assert ran == []
+        await engine.control(ControlChange(paused=False))
+        assert (await handle.wait_async(10)).state == TaskState.COMPLETED
+
+
+async def test_a_worker_is_seen_and_signs_off(engine: Engine, registry: Registry, serve: Serve):
+    @task(registry=registry)
+    def known() -> None: ...
+
+    async with serve(3) as worker:
+
+        async def mine() -> bool:
+            return any(info.id == worker.worker_id and info.names == ("known",) for info in await engine.workers())
+
+        await eventually_async(mine)
+        [info] = await engine.workers()
+        assert (info.concurrency, info.stopped_at) == (3, None)
+    assert all(info.stopped_at is not None for info in await engine.workers())
