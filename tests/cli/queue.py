@@ -4,10 +4,12 @@ import asyncio
 from uuid import UUID
 
 from tasklib import Config, RetryPolicy, Task, task
+from tasklib.core import codec
 from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import prepare_call
+from tasklib.engine.submission import new_task, prepare_call
+from tasklib.stores.base import Filter
 from tasklib.testing.drain import drain
 
 registry = Registry()
@@ -53,12 +55,24 @@ class Queue:
         new = [prepare_call(kind, (), {"name": str(number)}, SubmitOptions(), config) for number in range(count)]
         asyncio.run(self._engine.submit(new))
 
+    def add(self, name: str, /, *, options: SubmitOptions | None = None, **kwargs: object) -> UUID:
+        """A task that is not defined here."""
+        payload, given = codec.encode(kwargs, field="payload"), options or SubmitOptions()
+        new = new_task(name, payload, given, max_retries=0, timeout=None, retry=None)
+        asyncio.run(self._engine.submit([new]))
+        return new.id
+
+    def states(self) -> dict[str, str]:
+        """Name -> state of everything in it."""
+        page = asyncio.run(self._engine.page(Filter(), limit=1000))
+        return {task.name: task.state for task in page.tasks}
+
     def drain(self) -> None:
         drain(self._engine, registry=registry)
 
     def finished(self, name: str, /, **kwargs: object) -> UUID:
         """A task that has run."""
-        task_id = self.submit(name, **kwargs)
+        task_id = self.submit(name, options=None, **kwargs)
         self.drain()
         return task_id
 

@@ -73,11 +73,13 @@ def run_process(
 
 
 @contextmanager
-def background(arguments: Sequence[str], cwd: Path, **options: Any) -> Iterator[subprocess.Popen[str]]:
+def background(
+    arguments: Sequence[str], cwd: Path, *, env: Mapping[str, str] | None = None, **options: Any
+) -> Iterator[subprocess.Popen[str]]:
     """A command that goes on; killed at the end if it still does. Its stderr goes to `stderr.txt`."""
     with (cwd / "stderr.txt").open("w") as log:
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": log, **options}
-        process = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, env=environment(), text=True, **options)
+        process = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, env=environment(env), text=True, **options)
     with process:
         try:
             yield process

@@ -37,7 +37,7 @@ def played(number: int) -> Task:
 def failures(tasks: list[Task]) -> list[str]:
     stage = Stage(Engine(Config(database_url="memory://")), Path("log"), SilentView())
     stage.acts = [Act(scene, task) for scene, task in zip(OPENING, tasks, strict=True)]
-    stage._judge()
+    stage.judge()
     return stage.failures
 
 

@@ -1,38 +1,48 @@
 """Modules that define tasks: found from here, by name or by path; and the real reason when one does not import."""
 
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run_process
+from tasklib.core.registry import default_registry
+from tests.cli.running import Cli, run_process
 
 TASK = "from tasklib import task\n@task\ndef hello() -> None: ...\n"
 
 
-def serve(folder: Path, *modules: str, debug: bool = False):
-    return run_process(["worker", *modules, "--burst", *(["--debug"] if debug else [])], folder)
+@pytest.fixture(autouse=True)
+def _forget_what_was_loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    known = set(sys.modules)
+    monkeypatch.setattr("sys.path", [*sys.path])
+    yield
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+    default_registry.remove("hello")
 
 
 @pytest.mark.parametrize("given", ["site_app.tasks", "site_app/tasks.py", "./site_app/tasks.py"])
 @pytest.mark.parametrize("with_init", [True, False])
-def test_a_module_of_a_package_here(tmp_path: Path, given: str, with_init: bool):
+def test_a_module_of_a_package_here(cli: Cli, tmp_path: Path, given: str, with_init: bool):
     (tmp_path / "site_app").mkdir()
     (tmp_path / "site_app/tasks.py").write_text(f"from site_app import names\n{TASK}")
     (tmp_path / "site_app/names.py").touch()
     if with_init:
         (tmp_path / "site_app/__init__.py").touch()
-    ran = serve(tmp_path, given)
+    ran = cli("submit", "hello", "--module", given)
     assert ran.code == 0, ran
-    assert "serving hello" in ran.err
 
 
-def test_a_path_from_elsewhere(tmp_path: Path):
-    here, there = tmp_path / "here", tmp_path / "not-a-name" / "site_app"
-    here.mkdir()
+def test_a_path_from_elsewhere(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    there = tmp_path / "not-a-name" / "site_app"
     there.mkdir(parents=True)
     (there / "__init__.py").touch()
     (there / "tasks.py").write_text(f"import site_app\n{TASK}")
-    assert serve(here, str(there / "tasks.py")).code == 0
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert cli("submit", "hello", "--module", str(there / "tasks.py")).code == 0
+    assert cli("submit", "hello", "--module", "../not-a-name/site_app/tasks.py").code == 0
 
 
 @pytest.mark.parametrize(
@@ -54,22 +64,14 @@ def test_a_path_from_elsewhere(tmp_path: Path):
         ),
     ],
 )
-def test_the_real_reason(tmp_path: Path, source: str, said: str):
+def test_the_real_reason(cli: Cli, tmp_path: Path, source: str, said: str):
     (tmp_path / "bad.py").write_text(source)
     (tmp_path / "below.py").write_text("\n1 / 0\n")
-    ran = serve(tmp_path, "bad")
+    ran = cli("submit", "hello", "--module", "bad")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error: cannot import 'bad': ")
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
-
-
-def test_debug_shows_the_traceback(tmp_path: Path):
-    (tmp_path / "bad.py").write_text("1 / 0")
-    ran = serve(tmp_path, "bad", debug=True)
-    assert ran.code == 2
-    assert "Traceback" in ran.err
-    assert "ZeroDivisionError" in ran.err
 
 
 @pytest.mark.parametrize(
@@ -78,12 +80,33 @@ def test_debug_shows_the_traceback(tmp_path: Path):
         ("nowhere", "there is no module 'nowhere'"),
         ("site_app.tasks", "there is no module 'site_app.tasks': no 'site_app' was found"),
         ("nowhere.py", "there is no file 'nowhere.py'"),
-        ("notes.txt/", "there is no file"),
-        ("json", "no tasks are defined in json"),
+        ("no/where", "there is no file 'no/where'"),
+        ("notes/x", "is no Python file"),
+        ("1.py", "is no Python name"),
+        (".tasks", "cannot import '.tasks'"),
     ],
 )
-def test_nothing_there(tmp_path: Path, given: str, said: str):
-    ran = serve(tmp_path, given)
+def test_nothing_there(cli: Cli, tmp_path: Path, given: str, said: str):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/x").touch()
+    (tmp_path / "1.py").touch()
+    ran = cli("submit", "hello", "--module", given)
     assert ran.code == 2
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_the_worker_says_the_same(tmp_path: Path):
+    (tmp_path / "bad.py").write_text("import pandas_of_mine")
+    ran = run_process(["worker", "bad"], tmp_path)
+    assert ran.code == 2
+    assert ran.err == "error: cannot import 'bad': ModuleNotFoundError: No module named 'pandas_of_mine', at bad.py:1\n"
+    loud = run_process(["worker", "bad", "--debug"], tmp_path)
+    assert loud.code == 2
+    assert "Traceback" in loud.err
+
+
+def test_a_module_without_tasks(tmp_path: Path):
+    ran = run_process(["worker", "json"], tmp_path)
+    assert ran.code == 2
+    assert ran.err == "error: no tasks are defined in json: decorate functions with @task\n"

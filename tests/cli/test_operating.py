@@ -70,7 +70,7 @@ def test_cleanup(cli: Cli, queue: Queue):
     done, failed = queue.finished("greet", name="ada"), queue.finished("break_down", text="no")
     waiting = queue.submit("greet", name="later", options=SubmitOptions(delay_seconds=600))
     assert cli("cleanup", "--older-than", "1h", "--yes", "--json").data == {"found": 0, "deleted": 0}
-    assert "2 completed and failed and cancelled tasks" in cli("cleanup", "--older-than", "0s", "--dry-run").out
+    assert "2 completed, failed and cancelled tasks" in cli("cleanup", "--older-than", "0s", "--dry-run").out
     assert queue.get(done) is not None
     refused = cli("cleanup", "--older-than", "0s")
     assert refused.code == 2

@@ -60,9 +60,8 @@ def test_a_known_key_answers_with_its_task(cli: Cli):
     assert "was known" in cli("submit", "x", "--key", "order-17").err
 
 
-@pytest.mark.parametrize("module", ["shop", "shop.py", "./shop.py"])
-def test_with_its_module_the_arguments_are_checked(app_folder: Path, module: str):
-    refused = run_process(["submit", "add", "a=one", "--module", module], app_folder)
+def test_with_its_module_the_arguments_are_checked(app_folder: Path):
+    refused = run_process(["submit", "add", "a=one", "--module", "shop"], app_folder)
     assert (refused.code, refused.out) == (2, "")
     assert "addParams" in refused.err
     assert "a: Input should be a valid integer" in refused.err

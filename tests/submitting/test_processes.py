@@ -35,10 +35,10 @@ def queue(shared_url: str) -> Iterator[Engine]:
 
 
 HEAD = """
-import asyncio, multiprocessing, os, sys, threading, traceback
+import asyncio, multiprocessing, os, signal, sys, threading, traceback
 import tasklib
 
-tasklib.init(tasklib.Config(database_url=sys.argv[1]))
+tasklib.init(tasklib.Config(database_url=sys.argv[1], call_timeout_seconds=10))
 
 @tasklib.task
 def add(a: int, b: int) -> int:
@@ -48,6 +48,7 @@ def fork(work):
     pid = os.fork()
     if pid:
         return pid
+    signal.alarm(30)  # a child that hangs is killed, and its parent told
     code = 1
     try:
         work()
@@ -92,6 +93,10 @@ print(asyncio.run(main()))
 """
 
 FORK_AMID_SUBMITS = """
+from tasklib.doors.default import default_engine
+from tasklib.stores.base import Filter
+
+add.submit(0, 0)
 stop = threading.Event()
 count = [0] * 4
 
@@ -110,8 +115,34 @@ for _ in range(10):
 stop.set()
 for thread in threads:
     thread.join()
-total = sum(count) + children
-print(len(tasklib.list_tasks(limit=10_000)) - total)
+total = 1 + sum(count) + children
+stored = asyncio.run(default_engine().count(Filter(), cap=1_000_000)).value
+print(stored - total)
+"""
+
+PARENT_LEAVES_FIRST = """
+from tasklib.doors.blocking import bridge
+
+add.submit(0, 0)
+told, tell = os.pipe()
+ready, say_ready = os.pipe()
+
+def child():
+    add.submit(1, 1)
+    os.write(say_ready, b"x")
+    os.read(told, 1)
+    for number in range(20):
+        add.submit(2, number)
+
+pid = fork(child)
+os.read(ready, 1)
+bridge.close()  # what the end of a program does
+os.write(tell, b"x")
+join([pid])
+"""
+
+COUNT = """
+print(len(tasklib.list_tasks()))
 """
 
 POOL = """
@@ -144,6 +175,12 @@ def test_fork_inside_a_running_loop(shared_url: str):
 
 def test_fork_while_other_threads_submit(shared_url: str):
     assert run_script(FORK_AMID_SUBMITS, shared_url) == "0"
+
+
+def test_what_a_child_submitted_is_there_when_its_parent_has_left(shared_url: str):
+    """A child must not go by what its parent knows of locks: it would write into files that are already deleted."""
+    run_script(PARENT_LEAVES_FIRST, shared_url)
+    assert run_script(COUNT, shared_url) == "22"
 
 
 def test_multiprocessing_by_fork(shared_url: str):

@@ -103,7 +103,7 @@ class Stage:
                     if not once:
                         await self._go_on(worker)
         finally:
-            self._judge()
+            self.judge()
             await self.engine.close_for_good()
 
     @property
@@ -187,7 +187,7 @@ class Stage:
                 with suppress(TaskConflict):  # it ended in this moment; whether as it should is judged later
                     await self.engine.cancel(task.id)
 
-    def _judge(self) -> None:
+    def judge(self) -> None:
         for act in self.acts:
             if is_terminal(act.task) and not act.scene.went_well(act.task):
                 got = f"{act.task.state} after {act.task.attempts} attempts"

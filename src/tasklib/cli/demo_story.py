@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from tasklib.core.options import SubmitOptions
@@ -69,10 +70,14 @@ OPENING: Sequence[Scene] = (
 JUMPER = len(OPENING) - 1
 
 
+_ONE_CLAIM = timedelta(seconds=0.1)
+"""Tasks of one claim start at slightly different times; those of the next claim wait for a free slot."""
+
+
 def jumped(tasks: Sequence[Task]) -> bool:
-    """Whether nothing of the opening started before the one with the highest priority."""
+    """Whether no claim took others before the one with the highest priority."""
     first = tasks[JUMPER].started_at
-    return first is not None and all(task.started_at is None or first <= task.started_at for task in tasks)
+    return first is not None and all(not task.started_at or first - task.started_at < _ONE_CLAIM for task in tasks)
 
 
 def everyday(chance: random.Random) -> Scene:

@@ -81,7 +81,8 @@ def cleanup(
         )
     which = [str(each.value) for each in states]
     found = session.run(lambda engine: engine.prune(which, older_than, _BATCH, dry_run=True))
-    what = f"{' and '.join(which)} tasks that finished more than {span(older_than)} ago"
+    listed = " and ".join(filter(None, (", ".join(which[:-1]), which[-1])))
+    what = f"{listed} tasks that finished more than {span(older_than)} ago"
     if dry_run:
         _report_cleanup(session.out, found=found, deleted=0, text=f"{found:,} {what} would be deleted.")
         return

@@ -79,6 +79,8 @@ class Intake:
                     await self._rest(self._until_hostages())
                     self._free_hostages()
                     continue
+                # With every slot free, and nothing in flight that could still make something due.
+                at_rest = wanted == self._slots.size and not len(self._flights)
                 claimed = await self._claim(store, wanted, prefetch)
                 if claimed is None:
                     continue
@@ -89,7 +91,7 @@ class Intake:
                     await asyncio.sleep(0)
                     continue
                 quiet = 0 if claimed.claims else quiet + 1
-                if wanted == self._slots.size and not claimed.claims:  # asked with every slot free, and found nothing
+                if at_rest and not claimed.claims:
                     self.idle.set()
                 await self._rest(self._pause(quiet, claimed.next_due_in, store.traits.wakes))
                 self.idle.clear()

@@ -30,8 +30,15 @@ class _Bucket:
 
     @property
     def permits(self) -> int:
-        by_rate = _NO_LIMIT if self.rate is None else math.floor(self.tokens)
+        # A billionth off: the last bit of a fraction must not cost a round.
+        by_rate = _NO_LIMIT if self.rate is None else math.floor(self.tokens + 1e-9)
         return max(0, min(by_rate, self.free))
+
+    @property
+    def next_in(self) -> float | None:
+        if self.rate is None or self.tokens >= 1 or self.free <= 0:
+            return None
+        return (1 - self.tokens) / self.rate
 
     def take(self, count: int) -> None:
         self.taken += count
@@ -85,18 +92,18 @@ class Permits:
             await connection.execute(calls.sql["spend"], *columns, timeout=timeout)
 
     def next_in(self) -> float | None:
-        """In how many seconds a rate that is used up gives its next permit."""
-        waits = [
-            (1 - bucket.tokens) / bucket.rate
-            for bucket in self._buckets.values()
-            if bucket.rate is not None and bucket.tokens < 1
-        ]
-        return min(waits, default=None)
+        """In how many seconds a rate that is used up gives its next permit, where that alone is wanting."""
+        return min((wait for bucket in self._deciding() if (wait := bucket.next_in) is not None), default=None)
 
     @property
     def full(self) -> bool:
         """Something has to end before more of a name can start."""
-        return any(bucket.free <= 0 for bucket in self._buckets.values())
+        return any(bucket.free <= 0 for bucket in self._deciding())
+
+    def _deciding(self) -> list[_Bucket]:
+        """While there is no permit for anything, those of single names do not matter."""
+        whole = self._buckets.get(ALL)
+        return [whole] if whole is not None and not whole.permits else list(self._buckets.values())
 
 
 def _refilled(

@@ -219,9 +219,9 @@ SELECT
         -- Of what ran out of permits: when the next comes by time, and whether any must come by a task's end.
         'permit_in', (
             SELECT min(permit_in) FROM limits
-            WHERE NOT paused AND permit_in > 0 AND (name = '' OR (
+            WHERE NOT paused AND permit_in > 0 AND full_up IS NOT TRUE AND (name = '' OR (
                 SELECT true FROM {schema}.tasks t
-                WHERE t.ready AND t.name = limits.name
+                WHERE t.ready AND t.name = limits.name AND NOT EXISTS (SELECT FROM shut WHERE name = '')
                 ORDER BY t.priority DESC, t.created_at, t.id
                 LIMIT 1
             ))
@@ -230,7 +230,7 @@ SELECT
             SELECT FROM limits
             WHERE NOT paused AND full_up AND (name = '' OR (
                 SELECT true FROM {schema}.tasks t
-                WHERE t.ready AND t.name = limits.name
+                WHERE t.ready AND t.name = limits.name AND NOT EXISTS (SELECT FROM shut WHERE name = '')
                 ORDER BY t.priority DESC, t.created_at, t.id
                 LIMIT 1
             ))

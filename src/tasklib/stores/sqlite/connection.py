@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import apsw
@@ -16,7 +15,7 @@ from tasklib.core.errors import (
     StoreUnavailable,
     TaskLibError,
 )
-from tasklib.stores.sqlite import filesystem
+from tasklib.stores.sqlite import filesystem, filters
 from tasklib.stores.sqlite.address import Address
 
 OLDEST_SAFE = (3, 51, 3)
@@ -41,8 +40,8 @@ def connect(address: Address) -> apsw.Connection:
         connection = apsw.Connection(str(address.path), flags=flags & ~apsw.SQLITE_OPEN_URI)
     try:
         connection.pragma("temp_store", "memory")
-        connection.create_scalar_function("same_json", _same_json, 2, deterministic=True)
-        connection.create_scalar_function("contains_letters", _contains_letters, 2, deterministic=True)
+        connection.create_scalar_function("same_json", filters.same_json, 2, deterministic=True)
+        connection.create_scalar_function("contains_letters", filters.contains_letters, 2, deterministic=True)
         connection.pragma("cache_size", -_CACHE_KIB)
         if address.path is not None:
             if connection.pragma("journal_mode", "wal") != "wal":
@@ -55,15 +54,6 @@ def connect(address: Address) -> apsw.Connection:
         connection.close()
         raise
     return connection
-
-
-def _same_json(one: str, other: str) -> bool:
-    same: bool = json.loads(one) == json.loads(other)
-    return same
-
-
-def _contains_letters(text: str, part: str) -> bool:
-    return part.lower() in text.lower()
 
 
 def check_version(version: str) -> None:

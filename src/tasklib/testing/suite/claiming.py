@@ -117,6 +117,11 @@ class Claiming:
         assert await claim(store, 10, names=["b", "unknown"]) == []
         assert await claim(store, 10, names=[]) == []
 
+    async def test_hundreds_of_names_are_one_claim(self, store: Store) -> None:
+        names = [f"name-{number}" for number in range(300)]
+        ids = [entry.id for entry in await store.insert([new_task(name) for name in names])]
+        assert [claimed.id for claimed in await claim(store, 400, names=names[::-1])] == ids
+
     async def test_a_name_asked_for_twice_counts_once(self, store: Store) -> None:
         await submit_several(store, 4)
         claims = await claim(store, 10, names=[WORK, WORK])

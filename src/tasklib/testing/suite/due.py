@@ -68,6 +68,18 @@ class DueTimes:
             found += len(await claim(store, 200))
         assert found == 2500
 
+    async def test_the_longest_delays_are_kept(self, store: Store) -> None:
+        century = 100 * 366 * 86400.0
+        task_id = await submit(store, delay_seconds=century)
+        await submit(store)
+        await apply(store, failed(await claim_one(store), delay=century))
+        store.clock_offset += 86400 * 365
+        assert await claim(store, 5) == []
+        task = await fetch(store, task_id)
+        assert abs((task.scheduled_at - task.created_at).total_seconds() - century) < 1
+        store.clock_offset += century
+        assert len(await claim(store, 5)) == 2
+
     async def test_the_hint_says_when_the_next_is_due(self, store: Store) -> None:
         assert (await look(store)).next_due_in is None
         await submit(store, delay_seconds=100)

@@ -83,6 +83,8 @@ class Filters:
             {"a": {"b": "x"}},
             {"n": [1]},
             {"n": "%"},
+            {"a": {"b": "x", "c": 1}},
+            {"n": [1, 2]},
         ]
         ids = [await submit(store, tags=pairs) for pairs in tags]
 
@@ -100,7 +102,9 @@ class Filters:
         assert await found(batch="daily", n=2) == []
         assert await found(**{"a.b": "x"}) == [7]
         assert await found(**{'"q"': "y", "$": "z", "naïve": "✓"}) == [7]
-        assert await found(a={"b": "x"}) == [8]
+        assert await found(a={"b": "x"}) == [8], "a pair is there as a whole or not at all"
+        assert await found(n=[1]) == [9]
+        assert await found(n=[True]) == []
         assert await found(batch="dail") == []
         assert await found() == list(range(len(tags)))
 
@@ -113,11 +117,11 @@ class Filters:
         assert (await store.page(Filter(worker_id="an"), limit=9)).tasks == []
 
     async def test_by_error_text_taken_literally(self, store: Store) -> None:
-        errors = ["ValueError: 100% wrong", "KeyError: 'a_b'", "KeyError: 'aXb'", "C:\\temp", "plain"]
-        for name, error in zip("abcde", errors, strict=True):
+        errors = ["ValueError: 100% wrong", "KeyError: 'a_b'", "KeyError: 'aXb'", "C:\\temp", "plain", "naïve ✓ 名前"]
+        for name, error in zip("abcdef", errors, strict=True):
             await submit(store, name)
             await apply(store, failed(await claim_one(store, name), error, delay=600))
-        await submit(store, "f")
+        await submit(store, "no error")
         for text, expected in [
             ("error", "abc"),
             ("valueERROR", "a"),
@@ -129,6 +133,8 @@ class Filters:
             ("c:\\TEMP", "d"),
             ("\\", "d"),
             ("plain", "e"),
+            ("ve ✓ 名", "f"),
+            ("NAïVE", "f"),
             ("nothing of the sort", ""),
         ]:
             assert "".join(await _names(store, Filter(error_text=text))) == expected, text

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
+from tasklib.core.errors import Unsupported
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.base import Filter, Store
 from tasklib.testing.suite.builders import OpenStore, claim, fetch, new_task, next_id, submit
 
 
@@ -87,6 +90,19 @@ class Submitting:
         found = await store.get([second, next_id(), first, second])
         assert [task and task.id for task in found] == [second, None, first, second]
         assert await store.get([]) == []
+
+    async def test_a_connection_that_cannot_be_joined_is_refused_by_name(self, store: Store) -> None:
+        class Stranger:
+            pass
+
+        async def submit_on(connection: object) -> None:
+            answer = store.insert_on(connection, [new_task()])
+            if not isinstance(answer, list):
+                await answer
+
+        with pytest.raises(Unsupported, match="Stranger"):
+            await submit_on(Stranger())
+        assert (await store.count(Filter(), 10)).value == 0
 
     async def test_a_name_may_hold_any_text(self, store: Store) -> None:
         for name in ("x", "n" * 255, "naïve ✓ 名前", "it's; DROP TABLE tasks --", "a.b/c%_\\"):
