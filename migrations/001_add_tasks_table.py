@@ -78,9 +78,10 @@ STATEMENTS = [
     """
     CREATE UNIQUE INDEX ix_tasks_idempotency_key ON {schema}.tasks (idempotency_key) WHERE idempotency_key IS NOT NULL
     """,
-    # Final failures, which people look for.
+    # Final failures and cancellations: the few among the finished that people look for.
     """
-    CREATE INDEX ix_tasks_failed ON {schema}.tasks (completed_at) WHERE state = 'failed' AND completed_at IS NOT NULL
+    CREATE INDEX ix_tasks_failed ON {schema}.tasks (completed_at)
+        WHERE state IN ('failed', 'cancelled') AND completed_at IS NOT NULL
     """,
     # Live workers, by heartbeat.
     """

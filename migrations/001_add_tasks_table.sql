@@ -63,8 +63,9 @@ CREATE INDEX ix_tasks_waiting ON public.tasks ((coalesce(next_retry_at, schedule
 -- What runs: permits of concurrency limits, lost leases, the claims of one worker.
 CREATE INDEX ix_tasks_running ON public.tasks (name, worker_id) WHERE state = 'running';
 CREATE UNIQUE INDEX ix_tasks_idempotency_key ON public.tasks (idempotency_key) WHERE idempotency_key IS NOT NULL;
--- Final failures, which people look for.
-CREATE INDEX ix_tasks_failed ON public.tasks (completed_at) WHERE state = 'failed' AND completed_at IS NOT NULL;
+-- Final failures and cancellations: the few among the finished that people look for.
+CREATE INDEX ix_tasks_failed ON public.tasks (completed_at)
+    WHERE state IN ('failed', 'cancelled') AND completed_at IS NOT NULL;
 
 -- Live workers, by heartbeat.
 CREATE TABLE public.task_workers (

@@ -9,16 +9,23 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Column, Connection, ForeignKey, MetaData, String, Table, create_engine, func, select
+from sqlalchemy import Column, Connection, ForeignKey, MetaData, String, Table, create_engine, func, select, text
 from sqlalchemy.dialects.postgresql import UUID
+from sqlalchemy.schema import CreateSchema
 
 from tasklib.contrib.sqlalchemy import TABLES, include_object, tasks_table
 from tasklib.core.registry import Registry
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
+
+COLUMNS = """
+SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns
+WHERE table_schema = :schema AND table_name = 'tasks' ORDER BY ordinal_position
+"""
+INDEXES = "SELECT indexdef FROM pg_indexes WHERE schemaname = :schema AND tablename = 'tasks' ORDER BY indexname"
 
 registry = Registry()
 
@@ -118,10 +125,20 @@ async def test_a_query_returns_the_rows(engine: Engine, connection: Connection, 
     assert row["scheduled_at"].utcoffset() is not None
 
 
-def test_it_is_every_column_that_there_is(connection: Connection, schema: str):
-    there = Table("tasks", MetaData(), schema=schema, autoload_with=connection)
-    ours = tasks_table(MetaData(), schema)
-    assert [column.name for column in ours.columns] == [column.name for column in there.columns]
+def test_it_says_all_of_the_table_that_there_is(connection: Connection, schema: str):
+    """Types, defaults and the conditions of indexes too, which autogenerate does not look at."""
+    copy = f"{schema}_copy"
+    connection.execute(CreateSchema(copy))
+    tasks_table(metadata := MetaData(), copy)
+    metadata.create_all(connection)
+
+    def described(schema: str) -> tuple[list[Any], list[Any]]:
+        lines = connection.execute(text(COLUMNS), {"schema": schema}).all()
+        indexes = connection.execute(text(INDEXES), {"schema": schema}).scalars()
+        return [tuple(line) for line in lines], [index.replace(f"{schema}.", "") for index in indexes]
+
+    assert described(copy) == described(schema)
+    connection.rollback()
 
 
 def test_another_table_may_refer_to_a_task(connection: Connection, schema: str):

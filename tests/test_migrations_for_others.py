@@ -14,7 +14,7 @@ from alembic import command
 from alembic.config import Config as AlembicConfig
 
 from tasklib.core.registry import Registry
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine

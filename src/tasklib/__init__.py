@@ -47,7 +47,7 @@ from tasklib.core.task import (
     is_running,
     is_terminal,
 )
-from tasklib.doors.default import init
+from tasklib.engine.default import init
 from tasklib.doors.functions import TaskFunction, task
 from tasklib.doors.handle import TaskHandle
 from tasklib.doors.library import (

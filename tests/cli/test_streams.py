@@ -2,9 +2,12 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -110,6 +113,41 @@ def test_an_interrupted_question(tmp_path: Path, sqlite_url: str, queue: Queue, 
         assert prompt.answer("\x04") == 130
     assert "Traceback" not in prompt.said
     assert queue.get(task_id) is not None
+
+
+def on_terminal(arguments: list[str], cwd: Path, url: str, columns: int = 100) -> str:
+    """What a person sees."""
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, columns))
+    env = environment({"TASKLIB_DATABASE_URL": url, "TERM": "xterm-256color"})
+    env = {name: value for name, value in env.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+    with subprocess.Popen([*COMMAND, *arguments], cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave) as process:
+        os.close(slave)
+        seen = b""
+        with suppress(OSError):  # how Linux says that nobody holds the other end any more
+            while data := os.read(master, 65536):
+                seen += data
+        assert process.wait(30) == 0
+    os.close(master)
+    return seen.decode()
+
+
+def test_a_table_fits_the_terminal(tmp_path: Path, sqlite_url: str, queue: Queue):
+    task_id = queue.finished("break_down", text="out of paper " * 20)
+    seen = on_terminal(["list"], tmp_path, sqlite_url, columns=90)
+    assert "\x1b[31mfailed" in seen
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", seen).splitlines()
+    assert max(map(len, lines)) <= 90
+    assert str(task_id) in lines[1]
+
+
+def test_long_work_shows_a_bar_to_people_only(tmp_path: Path, sqlite_url: str, queue: Queue):
+    words = ["cleanup", "--older-than", "0s", "--yes"]
+    queue.finished("greet", name="ada")
+    assert "Deleting" in on_terminal(words, tmp_path, sqlite_url)
+    queue.finished("greet", name="ada")
+    ran = run_process(words, tmp_path, env={"TASKLIB_DATABASE_URL": sqlite_url, "FORCE_COLOR": "1"})
+    assert (ran.err, "Deleting" in ran.out) == ("", False)
 
 
 def test_text_a_terminal_cannot_show(tmp_path: Path, sqlite_url: str):

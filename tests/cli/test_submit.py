@@ -83,7 +83,7 @@ def test_a_name_the_module_does_not_have(app_folder: Path):
 def test_the_queue_the_application_chose(app_folder: Path):
     (app_folder / "site_app.py").write_text(
         "from tasklib import Config, init, task\n"
-        "init(Config(database_url='sqlite:///chosen.db'))\n"
+        "init(Config(database_url='sqlite:///chosen.db', lock_timeout_seconds=5))\n"
         "@task\ndef hello() -> None: ...\n"
     )
     run_process(["submit", "hello", "--module", "site_app"], app_folder)

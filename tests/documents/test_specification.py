@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 import tasklib
-from tasklib.doors.default import default_engine
+from tasklib.engine.default import default_engine
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async

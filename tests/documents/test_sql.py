@@ -9,7 +9,7 @@ import pytest
 
 import tasklib
 from tasklib.core.registry import Registry
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine

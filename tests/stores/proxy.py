@@ -40,6 +40,17 @@ class Proxy:
     def lose_request(self, marker: bytes) -> None:
         self._request_marker = marker
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._tasks)
+
+    def cut(self) -> None:
+        """All lines that are open now."""
+        assert self._tasks, "there is no line to cut"
+        self.faults += 1
+        for task in self._tasks:
+            task.cancel()
+
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
         return self

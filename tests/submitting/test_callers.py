@@ -19,7 +19,7 @@ from fastapi import FastAPI
 import tasklib
 from tasklib.core.registry import Registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.doors.functions import TaskFunction, task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine

@@ -12,7 +12,7 @@ import pytest
 import tasklib
 from tasklib.core.registry import Registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
@@ -93,7 +93,7 @@ print(asyncio.run(main()))
 """
 
 FORK_AMID_SUBMITS = """
-from tasklib.doors.default import default_engine
+from tasklib.engine.default import default_engine
 from tasklib.stores.base import Filter
 
 add.submit(0, 0)
@@ -105,7 +105,7 @@ def keep_submitting(number):
         add.submit(number, count[number])
         count[number] += 1
 
-threads = [threading.Thread(target=keep_submitting, args=(number,)) for number in range(4)]
+threads = [threading.Thread(target=keep_submitting, args=(number,), daemon=True) for number in range(4)]
 for thread in threads:
     thread.start()
 children = 0
@@ -209,16 +209,13 @@ with ThreadPoolExecutor(10) as threads:
 def test_fifty_submits_of_one_key_from_five_processes_make_one_task(queue: Engine, shared_url: str):
     tasklib.list_tasks()
     command = [sys.executable, "-W", "error", "-c", HEAD + ONE_KEY, shared_url]
+    pipe = subprocess.PIPE
     with ExitStack() as stack:
-        processes = [
-            stack.enter_context(
-                subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-                )
-            )
-            for _ in range(5)
-        ]
-        stack.callback(lambda: [process.kill() for process in processes if process.poll() is None])
+        processes = []
+        for _ in range(5):
+            process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
+            stack.callback(process.kill)  # does nothing to one that has ended
+            processes.append(process)
         for process in processes:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"

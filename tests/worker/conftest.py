@@ -9,7 +9,7 @@ import pytest
 
 from tasklib import Config, TaskWorker
 from tasklib.core.registry import Registry
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 
 Serve = Callable[..., AbstractAsyncContextManager[TaskWorker]]

@@ -13,7 +13,7 @@ from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.outcome import Completed
 from tasklib.core.retry import RetryPolicy
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ClaimRequest, ControlChange, Filter
 from tests.waiting import eventually, eventually_async

@@ -9,7 +9,7 @@ import pytest
 
 from tasklib import Config, TaskState, TaskWorker, task
 from tasklib.core.registry import Registry
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ControlChange, Filter
 from tasklib.worker.janitor import Janitor

@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
-from tasklib import TaskCancelled, TaskState, current_task, task
+from tasklib import TaskCancelled, TaskState, TaskWorker, current_task, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
+from tasklib.stores.base import Claimed, ClaimRequest, Filter
 from tasklib.testing import drain_async
 from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
@@ -252,3 +253,27 @@ async def test_wait_is_woken_by_a_worker_elsewhere(engine: Engine, registry: Reg
         for number in range(20):
             handle = await add.submit_async(number, 1)
             assert await handle.result_async(10) == number + 1
+
+
+async def test_a_stop_in_the_middle_of_a_claim_gives_back_what_it_brings(
+    engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
+):
+    @task(registry=registry)
+    def known() -> None: ...
+
+    await known.submit_many_async({} for _ in range(20))
+    worker = TaskWorker(concurrency=5, engine=engine, registry=registry, handle_signals=False)
+    store = await engine.store()
+    claim = store.claim
+
+    async def claim_while_stopping(request: ClaimRequest) -> Claimed:
+        claimed = await claim(request)
+        worker.stop()
+        await asyncio.to_thread(str)  # the stop is noticed before this claim's answer is
+        return claimed
+
+    monkeypatch.setattr(store, "claim", claim_while_stopping)
+    await worker.run()
+    tasks = (await engine.page(Filter(), limit=100)).tasks
+    assert {found.state for found in tasks} <= {TaskState.PENDING, TaskState.COMPLETED}
+    assert all(found.attempts == 0 for found in tasks if found.state == TaskState.PENDING)

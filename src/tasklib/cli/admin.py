@@ -111,11 +111,11 @@ def workers(session: Session) -> None:
         return
     columns = [
         Column("WORKER"),
-        Column("HOST"),
-        Column("PID", right=True),
+        Column("HOST", optional=True),
+        Column("PID", right=True, optional=True),
         Column("CONDITION", whole=True),
         Column("BUSY", right=True, whole=True),
-        Column("STARTED"),
+        Column("STARTED", optional=True),
         Column("SEEN", whole=True),
         Column("HANDLES"),
     ]
@@ -174,6 +174,7 @@ def _print_sql(session: Session, steps: Sequence[tuple[str, str]]) -> None:
         return
     for name, text in steps:
         sys.stdout.write(f"-- {name}\n{text.strip()}\n\n")
+    sys.stdout.flush()
 
 
 def doctor(session: Session) -> None:

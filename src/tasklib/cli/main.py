@@ -70,9 +70,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return Exit.INTERRUPTED
     except typer.Exit as request:
         return request.exit_code
-    except (
-        SystemExit
-    ) as request:  # Typer's, for shell completion, or Rich's, for a pipe that closed while it printed help
+    except SystemExit as request:  # Typer's, for shell completion; or Rich's, when a pipe closed on the help text
         if not isinstance(request.__context__, BrokenPipeError):
             code = request.code
     return code if isinstance(code, int) else Exit.OK

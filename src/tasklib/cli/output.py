@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, Any, Literal
 from uuid import UUID
 
 from rich.cells import cell_len
@@ -31,6 +31,11 @@ STATE_STYLES = {
 
 
 _ENDLESS = 1_000_000
+_GAP = 2
+_WIDEST = 24
+"""Of a column that may be cut short; the last one takes what is left."""
+_LEAST = 16
+"""Of the last column."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,8 @@ class Column:
     right: bool = False
     whole: bool = False
     """Never cut short: people copy it."""
+    optional: bool = False
+    """Left out where the terminal is narrow."""
 
 
 Cell = str | Text
@@ -53,9 +60,14 @@ class Printer:
         self._errors = console(stderr=True)
 
     @property
+    def on_terminal(self) -> bool:
+        """Asked of the stream itself: a wish for colours in a pipe does not make it a terminal."""
+        return self.console.file.isatty()
+
+    @property
     def live(self) -> bool:
         """True when a person watches, so that things may move."""
-        return self.console.is_terminal and not self.as_json
+        return self.on_terminal and not self.as_json
 
     def data(self, value: Any) -> None:
         sys.stdout.write(json.dumps(plain(value), ensure_ascii=True, allow_nan=False) + "\n")
@@ -66,7 +78,7 @@ class Printer:
 
     def show(self, renderable: RenderableType) -> None:
         """Fitted to the terminal; in a pipe as wide as it is."""
-        if self.console.is_terminal:
+        if self.on_terminal:
             self.console.print(renderable)
             return
         page = io.StringIO()
@@ -92,23 +104,17 @@ class Printer:
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         """A table that fits the terminal; in a pipe plain columns, nothing cut."""
-        if not self.console.is_terminal:
+        if not self.on_terminal:
             for line in _aligned(columns, rows):
                 self.line(line)
             return
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in columns:
-            table.add_column(
-                column.title,
-                justify="right" if column.right else "left",
-                no_wrap=True,
-                overflow="ellipsis",
-                min_width=max((cell_len(str(row[len(table.columns)])) for row in rows), default=0)
-                if column.whole
-                else None,
-            )
+        kept, widths = _fitted(columns, rows, self.console.width)
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+        for index, width in zip(kept, widths, strict=True):
+            justify: Literal["left", "right"] = "right" if columns[index].right else "left"
+            table.add_column(columns[index].title, justify=justify, width=width, no_wrap=True, overflow="ellipsis")
         for row in rows:
-            table.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
+            table.add_row(*(_text(row[index]) for index in kept))
         self.console.print(table)
 
 
@@ -139,6 +145,30 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value
+
+
+def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> tuple[list[int], list[int]]:
+    """Which columns to show, and how wide, in a terminal so wide."""
+    needs = [
+        max(cell_len(column.title), *(_text(row[index]).cell_len for row in rows), 0)
+        for index, column in enumerate(columns)
+    ]
+    widths = [need if column.whole else min(need, _WIDEST) for need, column in zip(needs, columns, strict=True)]
+    last = len(columns) - 1
+    kept = list(range(len(columns)))
+
+    def left() -> int:
+        return room - sum(widths[index] + _GAP for index in kept if index != last)
+
+    for index in reversed(kept[:-1]):
+        if left() < min(needs[last], _LEAST) and columns[index].optional:
+            kept.remove(index)
+    widths[last] = max(1, min(needs[last], left()))
+    return kept, [widths[index] for index in kept]
+
+
+def _text(cell: Cell) -> Text:
+    return cell if isinstance(cell, Text) else Text(clean(cell))
 
 
 def _aligned(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[str]:

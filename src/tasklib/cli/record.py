@@ -61,8 +61,8 @@ COLUMNS = (
     Column("NAME"),
     Column("STATE", whole=True),
     Column("TRIES", right=True),
-    Column("PRIO", right=True),
-    Column("CREATED"),
+    Column("PRIO", right=True, optional=True),
+    Column("CREATED", optional=True),
     Column("AGE", whole=True),
     Column("REMARK"),
 )

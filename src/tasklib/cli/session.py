@@ -11,7 +11,7 @@ import typer
 
 from tasklib.cli.output import Printer
 from tasklib.core.errors import InvalidInput
-from tasklib.doors.default import use_engine
+from tasklib.engine.default import use_engine
 from tasklib.engine.backends import Backend
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
@@ -77,6 +77,6 @@ class Session:
         if chosen is None or self.database_url is not None:
             config = self.configure(**settings)
         else:
-            config = Config(**{**chosen.config.model_dump(), **settings})
+            config = Config(**{**chosen.config.model_dump(exclude_unset=True), **settings})
         use_engine(Engine(config))
         return config

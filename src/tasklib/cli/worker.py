@@ -23,7 +23,7 @@ from tasklib.cli.times import duration
 from tasklib.cli.workerprocess import hold_lifeline, say_ready
 from tasklib.core.errors import InvalidInput
 from tasklib.core.registry import default_registry
-from tasklib.doors.default import default_engine
+from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.worker.worker import TaskWorker
 

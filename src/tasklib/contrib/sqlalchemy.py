@@ -83,7 +83,7 @@ def tasks_table(metadata: MetaData, schema: str | None = None) -> Table:
 
 def _indexes() -> list[Index]:
     waiting = text("NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL")
-    failed = text("state = 'failed' AND completed_at IS NOT NULL")
+    failed = text("state IN ('failed', 'cancelled') AND completed_at IS NOT NULL")
     keyed = text("idempotency_key IS NOT NULL")
     return [
         Index("ix_tasks_ready", "name", text("priority DESC"), "created_at", "id", postgresql_where=text("ready")),

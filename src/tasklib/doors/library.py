@@ -15,8 +15,8 @@ from tasklib.core.options import SubmitOptions, check_whole
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import NewTask, Task, TaskState
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.default import default_engine
-from tasklib.doors.functions import TaskFunction, store, store_blocking
+from tasklib.doors.functions import TaskFunction, prepare_many, store, store_blocking
+from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import prepare_call
 from tasklib.stores.base import Filter
@@ -110,8 +110,7 @@ def _many(func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, 
     except TypeError:
         unknown = ", ".join(sorted(set(options).difference(SubmitOptions.__slots__)))
         raise InvalidOption(f"submit_many has no option {unknown}", field=unknown) from None
-    task_type = type_of(func)
-    return [prepare_call(task_type, (), dict(call), chosen, engine.config) for call in calls]
+    return prepare_many(type_of(func), calls, chosen, engine)
 
 
 def type_of(func: AnyTask) -> TaskType:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import os
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -60,6 +62,7 @@ class Config(BaseSettings):
     """How long one call to the database may take, reconnecting included."""
 
     def __init__(self, **values: Any) -> None:
+        _refuse_misspelt_variables()
         try:
             super().__init__(**values)
         except ValidationError as error:
@@ -91,6 +94,16 @@ class Config(BaseSettings):
     def shown_url(self) -> str:
         """The database URL without its password."""
         return mask_urls(self.database_url)
+
+
+def _refuse_misspelt_variables() -> None:
+    """Other programs of ours have variables too, so only those that look like a setting are refused."""
+    known = {f"{ENV_PREFIX}{name.upper()}": name for name in Config.model_fields}
+    for variable in os.environ:
+        if variable.startswith(ENV_PREFIX) and variable not in known:
+            close = difflib.get_close_matches(variable, known, n=1, cutoff=0.75)
+            if close:
+                raise InvalidConfig(f"{variable}: unknown setting; did you mean {close[0]}?", field=variable)
 
 
 def _refusal(error: ValidationError) -> InvalidConfig:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 
 from tasklib.core.registry import Registry, default_registry
-from tasklib.doors.default import default_engine
+from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.worker.worker import TaskWorker
 

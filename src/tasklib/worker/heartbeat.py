@@ -155,7 +155,7 @@ class Heartbeat:
         silent = now >= self._confirmed + 0.9 * self._config.dead_after_seconds  # others take us for dead soon
         for flight in self._flights:
             if flight.stop is None and (silent or now >= flight.lease_until):
-                log.warning("lease of task %s (%s) could not be extended in time", flight.claim.id, flight.claim.name)
+                log.warning("lease of task %s (%s) is lost: not extended in time", flight.claim.id, flight.claim.name)
                 self.halt(flight, Stop.LOST)
         for flight in list(self._stopping):
             if flight.verdict.locked():

@@ -60,6 +60,7 @@ class Intake:
         self._pace = pace
         self._wake = asyncio.Event()
         self._busy_since: float | None = None
+        self._stopping = False
         self.idle = asyncio.Event()
         """Set while nothing is due and nothing is in flight."""
 
@@ -67,12 +68,17 @@ class Intake:
         """Something landed, or may be claimable."""
         self._wake.set()
 
+    def stop(self) -> None:
+        """Ends the run after the claim that is under way, if there is one: its answer must not get lost."""
+        self._stopping = True
+        self._wake.set()
+
     async def run(self) -> None:
         store = await self._engine.store()
         stop_listening = store.listen(self._heard)
         quiet = 0
         try:
-            while True:
+            while not self._stopping:
                 self._wake.clear()
                 wanted, prefetch = self._room()
                 if wanted + prefetch == 0:
@@ -185,6 +191,8 @@ class Intake:
         return pause if next_due_in is None else min(pause, max(0.001, next_due_in))
 
     async def _rest(self, seconds: float) -> None:
+        if self._stopping:
+            return
         try:
             async with asyncio.timeout(seconds):
                 await self._wake.wait()

@@ -17,6 +17,7 @@ from tasklib.core.options import check_whole
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.config import Config
+from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.worker import runner
 from tasklib.worker.coroutines import CoroutineLane
@@ -33,6 +34,10 @@ from tasklib.worker.threads import ThreadLane
 log = logging.getLogger("tasklib.worker")
 
 GOODBYE_SECONDS = 2.0
+LAST_CLAIM_SECONDS = 5.0
+"""How long a stop waits for the answer to a claim that is under way."""
+PATIENCE_SECONDS = 3.0
+"""How long the database may keep a starting worker waiting before it says so."""
 
 
 class TaskWorker:
@@ -56,6 +61,7 @@ class TaskWorker:
         engine: Engine | None = None,
     ) -> None:
         """
+        config: that of `init` unless given.
         names: serve only these of the registered task types.
         burst: stop by itself once nothing is due.
         parallelism: at most so many of a type at once in this worker.
@@ -64,7 +70,7 @@ class TaskWorker:
         if not 0.001 <= poll_interval_seconds <= 3600:
             reason = f"must be from 0.001 to 3600, got {poll_interval_seconds!r}"
             raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
-        self._engine = engine or Engine(config or Config())
+        self._engine = engine or (default_engine() if config is None else Engine(config))
         self.config = self._engine.config
         self.concurrency = concurrency
         self._poll_interval = poll_interval_seconds
@@ -158,8 +164,8 @@ class TaskWorker:
         others = [asyncio.create_task(reporter.run()), asyncio.create_task(janitor.run())]
         try:
             await self._until_told(claiming, others, intake)
-            claiming.cancel()
-            await asyncio.gather(claiming, return_exceptions=True)
+            intake.stop()
+            await asyncio.wait({claiming}, timeout=LAST_CLAIM_SECONDS)
             intake.give_back()
             await self._land(flights, reporter, heartbeat, landed)
         finally:
@@ -200,19 +206,29 @@ class TaskWorker:
     async def _sign_on(self, heartbeat: Heartbeat) -> bool:
         """Waits for the database and registers before anything is claimed: a worker that was never heard of cannot be
         missed. False if told to stop meanwhile."""
+        told = asyncio.create_task(self._stop.wait())
+        signing = asyncio.create_task(self._register(heartbeat))
+        try:
+            while not told.done() and not signing.done():
+                await asyncio.wait({told, signing}, timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if not told.done() and not signing.done():
+                    log.warning("worker %s is waiting for the database at %s", self.worker_id, self.config.shown_url)
+            return signing.done() and await signing
+        finally:
+            told.cancel()
+            signing.cancel()
+            await asyncio.gather(signing, return_exceptions=True)
+
+    async def _register(self, heartbeat: Heartbeat) -> bool:
         delay = 0.1
-        while not self._stop.is_set():
+        while True:
             try:
                 await (await self._engine.store()).beat(heartbeat.about())
                 return True
             except TRANSIENT as error:
                 log.warning("waiting for the database: %s", error)
-            try:
-                async with asyncio.timeout(delay * random.uniform(0.5, 1.5)):
-                    await self._stop.wait()
-            except TimeoutError:
-                delay = min(delay * 2, 5.0)
-        return False
+            await asyncio.sleep(delay * random.uniform(0.5, 1.5))
+            delay = min(delay * 2, 5.0)
 
     async def _until_told(self, claiming: asyncio.Task[None], others: list[asyncio.Task[None]], intake: Intake) -> None:
         waits = [asyncio.create_task(self._stop.wait())]

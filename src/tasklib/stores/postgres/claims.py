@@ -48,14 +48,19 @@ class Claims:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._promote_first = False
+        self._limited = False
+        """Permits were had and used the last time: the next claim begins with the locks."""
         self._look_again = _FIRST_LOOK
 
     async def claim(self, request: ClaimRequest) -> Claimed:
         # Each name once: the same row must not be picked for two of them.
         names = [name for name in dict.fromkeys(request.names) if request.per_name.get(name, 1) > 0]
-        if request.slots <= 0 or not names:
+        if request.slots + request.prefetch <= 0 or not names:
             return Claimed([], None)
-        claims, seen = await self._calls.run(self._free(request, names), repeat=False)
+        claims: list[Claim] = []
+        seen = _Seen(limited=self._limited)
+        if not self._limited:
+            claims, seen = await self._calls.run(self._free(request, names), repeat=False)
         if seen.limited:
             more, seen = await self._calls.run(self._under_limits(request, names, len(claims)), repeat=False)
             claims += more
@@ -96,6 +101,7 @@ class Claims:
                     connection, timeout, request, names, caps, permits.names, slots, prefetch
                 )
                 await permits.spend(self._calls, connection, claims, timeout)
+            self._limited = permits.used
             return claims, _Seen(
                 due_in=seen.due_in,
                 permit_in=_least(seen.permit_in, permits.next_in()),

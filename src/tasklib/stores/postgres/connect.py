@@ -36,6 +36,14 @@ _SOCKET_OPTIONS = (  # each platform has its own selection
     ("tcp_user_timeout", "TCP_USER_TIMEOUT"),
 )
 
+_NOT_THIS_HOST = (
+    OSError,  # TimeoutError is one
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.CannotConnectNowError,  # starting up or shutting down: the next may be the primary
+    asyncpg.TargetServerAttributeNotMatched,
+)
+
 Connection = Any
 """asyncpg ships no types."""
 
@@ -131,9 +139,7 @@ async def connect(target: Target, settings: dict[str, str], timeout: float) -> C
                 server_settings={**target.session, **settings} or None,
                 **target.arguments,
             )
-        except (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as failure:
-            error = failure
-        except asyncpg.CannotConnectNowError as failure:  # starting up or shutting down: the next may be the primary
+        except _NOT_THIS_HOST as failure:
             error = failure
         else:
             _watch_socket(connection, target.keepalives)

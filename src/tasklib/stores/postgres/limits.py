@@ -96,6 +96,10 @@ class Permits:
         return min((wait for bucket in self._deciding() if (wait := bucket.next_in) is not None), default=None)
 
     @property
+    def used(self) -> bool:
+        return any(bucket.taken for bucket in self._buckets.values())
+
+    @property
     def full(self) -> bool:
         """Something has to end before more of a name can start."""
         return any(bucket.free <= 0 for bucket in self._deciding())

@@ -47,9 +47,8 @@ name = ANY ({value}::text[])
 starts_with(name, {value}::text)
 
 -- name: where_pending
--- In two arms, each of which one of the partial indexes can serve.
-((ready AND state = 'pending') OR (NOT ready AND state = 'pending' AND completed_at IS NULL)
-    OR (state = 'pending' AND completed_at IS NOT NULL))
+-- In arms, here and below, each of which one of the partial indexes can serve.
+((ready AND state = 'pending') OR (NOT ready AND state = 'pending' AND completed_at IS NULL))
 
 -- name: where_running
 state = 'running'
@@ -58,7 +57,9 @@ state = 'running'
 state = 'completed'
 
 -- name: where_failed
-state = 'failed'
+((state = 'failed' AND completed_at IS NOT NULL)
+    OR (ready AND state = 'failed' AND completed_at IS NULL)
+    OR (NOT ready AND state = 'failed' AND completed_at IS NULL))
 
 -- name: where_failed_final
 (state = 'failed' AND completed_at IS NOT NULL)
@@ -67,7 +68,7 @@ state = 'failed'
 ((ready AND state = 'failed' AND completed_at IS NULL) OR (NOT ready AND state = 'failed' AND completed_at IS NULL))
 
 -- name: where_cancelled
-state = 'cancelled'
+(state = 'cancelled' AND completed_at IS NOT NULL)
 
 -- name: where_states
 state = ANY ({value}::text[])

@@ -140,7 +140,13 @@ WITH waiting AS MATERIALIZED (
             WHEN concurrency IS NULL OR paused THEN NULL
             WHEN name = '' THEN (SELECT count(*) FROM {schema}.tasks t WHERE t.state = 'running')
             ELSE (SELECT count(*) FROM {schema}.tasks t WHERE t.state = 'running' AND t.name = c.name)
-        END AS full_up
+        END AS full_up,
+        CASE WHEN name = '' THEN true WHEN paused THEN false ELSE (
+            SELECT true FROM {schema}.tasks t
+            WHERE t.ready AND t.name = c.name
+            ORDER BY t.priority DESC, t.created_at, t.id
+            LIMIT 1
+        ) END AS wanted
     FROM {schema}.task_controls c
     WHERE (paused OR (limited AND name <> ALL ($3::text[]))) AND (name = '' OR name = ANY ($1::text[]))
 ), shut AS MATERIALIZED (
@@ -219,34 +225,19 @@ SELECT
         -- Of what ran out of permits: when the next comes by time, and whether any must come by a task's end.
         'permit_in', (
             SELECT min(permit_in) FROM limits
-            WHERE NOT paused AND permit_in > 0 AND full_up IS NOT TRUE AND (name = '' OR (
-                SELECT true FROM {schema}.tasks t
-                WHERE t.ready AND t.name = limits.name AND NOT EXISTS (SELECT FROM shut WHERE name = '')
-                ORDER BY t.priority DESC, t.created_at, t.id
-                LIMIT 1
-            ))
+            WHERE wanted AND permit_in > 0 AND NOT paused AND full_up IS NOT TRUE
+              AND (name = '' OR NOT EXISTS (SELECT FROM shut WHERE name = ''))
         ),
         'full', EXISTS (
             SELECT FROM limits
-            WHERE NOT paused AND full_up AND (name = '' OR (
-                SELECT true FROM {schema}.tasks t
-                WHERE t.ready AND t.name = limits.name AND NOT EXISTS (SELECT FROM shut WHERE name = '')
-                ORDER BY t.priority DESC, t.created_at, t.id
-                LIMIT 1
-            ))
+            WHERE wanted AND full_up AND NOT paused
+              AND (name = '' OR NOT EXISTS (SELECT FROM shut WHERE name = ''))
         ),
         'stale', EXISTS (SELECT FROM locked WHERE NOT due),
-        -- Ready when this statement began, yet not locked by it: in somebody else's hands for a moment.
-        'skipped', CASE WHEN (SELECT count(*) FROM picked) < $4 THEN EXISTS (
-            SELECT FROM asked a CROSS JOIN LATERAL (
-                SELECT t.id FROM {schema}.tasks t
-                WHERE t.ready AND t.name = a.name
-                ORDER BY t.priority DESC, t.created_at, t.id
-                LIMIT (SELECT count(*) + 1 FROM locked l WHERE l.name = a.name)
-            ) AS r
-            WHERE (SELECT count(*) FROM locked l WHERE l.name = a.name) < least($5, a.cap)
-              AND r.id <> ALL (ARRAY(SELECT id FROM locked))
-        ) ELSE false END
+        -- Ready when this statement began, yet none of it could be locked: in somebody else's hands for a moment.
+        'skipped', EXISTS (
+            SELECT FROM asked a WHERE a.cap IS DISTINCT FROM 0 AND a.name <> ALL (ARRAY(SELECT name FROM locked))
+        )
     ),
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 

@@ -109,26 +109,26 @@ def _ranked(connection: apsw.Connection, caps: dict[str, int], n: int, now: str)
         if len(caps) == 1:
             ((name, cap),) = caps.items()
             return rows_of(connection, SQL["pick"], {"name": name, "n": min(n, cap), "now": now})
-        rowids = _best(connection, caps, n)
-        return rows_of(connection, SQL["pick_ranked"], {"rowids": json.dumps(rowids), "now": now})
+        ids = _best(connection, caps, n)
+        return rows_of(connection, SQL["pick_ranked"], {"ids": json.dumps(ids), "now": now})
     except apsw.TooBigError:  # payloads of a gigabyte together: fewer at a time
         if n == 1:
             raise
         return _ranked(connection, caps, n // 2, now)
 
 
-def _best(connection: apsw.Connection, caps: dict[str, int], n: int) -> list[int]:
+def _best(connection: apsw.Connection, caps: dict[str, int], n: int) -> list[str]:
     """The best n over several names. A few of each are looked at first: mostly that is enough to know the best."""
     depth = max(_FIRST_DEPTH, 2 * n // len(caps))
     while True:
         depth = min(depth, n)
         ranked = sorted(rows_of(connection, SQL["rank"], {"names": json.dumps(list(caps)), "n": depth}))
         seen: Counter[str] = Counter()
-        best: list[int] = []
-        for _, _, _, name, rowid in ranked:
+        best: list[str] = []
+        for _, _, task_id, name in ranked:
             seen[name] += 1
             if seen[name] <= caps[name]:
-                best.append(rowid)
+                best.append(task_id)
             if len(best) == n:
                 return best
             if seen[name] == depth < min(n, caps[name]):

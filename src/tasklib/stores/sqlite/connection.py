@@ -17,6 +17,7 @@ from tasklib.core.errors import (
 )
 from tasklib.stores.sqlite import filesystem, filters
 from tasklib.stores.sqlite.address import Address
+from tasklib.stores.sqlite.batches import SQL
 
 OLDEST_SAFE = (3, 51, 3)
 """Older versions can lose committed rows in WAL mode with several processes (the WAL-reset bug)."""
@@ -49,6 +50,7 @@ def connect(address: Address) -> apsw.Connection:
             connection.pragma("synchronous", address.synchronous)
             connection.pragma("journal_size_limit", WAL_KEPT_BYTES)
             connection.wal_autocheckpoint(WAL_PAGES)
+        connection.execute(SQL["writing_views"]).fetchall()
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
         connection.close()

@@ -112,10 +112,9 @@ def composed(query: str, pools: tuple[str, ...], conditions: tuple[str, ...]) ->
 
 
 def same_json(*texts: Any) -> bool:
-    """For SQLite: whether two JSON texts hold the same value."""
-    one, other = texts
-    same: bool = json.loads(one) == json.loads(other)
-    return same
+    """For SQLite: whether two JSON texts hold the same value. Compared as text: in Python, 1 and True are equal."""
+    one, other = (json.dumps(json.loads(text, parse_int=float), sort_keys=True) for text in texts)
+    return one == other
 
 
 def contains_letters(*texts: Any) -> bool:

@@ -136,11 +136,10 @@ class Lane:
         return batch
 
     def _serve(self, connection: apsw.Connection, batch: list[Job]) -> None:
-        batch = [job for job in batch if not job.future.cancelled()]
-        shared = [job for job in batch if job.writes]
+        shared = [job for job in batch if job.writes and not job.future.cancelled()]
         if len(shared) > 1 and self._commit_together(connection, shared):
             _finish(shared)
-            batch = [job for job in batch if not job.writes]
+            batch = [job for job in batch if job not in shared]
         for job in batch:
             try:
                 self._deadline = job.deadline
@@ -199,6 +198,9 @@ def roll_back(connection: apsw.Connection) -> None:
 
 
 def _transact(connection: apsw.Connection, job: Job) -> Any:
+    if job.future.cancelled():  # given up while it waited for its turn, or for a lock
+        job.after = None
+        return None
     if not job.writes or job.atomic:
         return job.work(connection)
     connection.execute("BEGIN IMMEDIATE")

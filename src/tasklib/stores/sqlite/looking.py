@@ -69,11 +69,9 @@ def stats(connection: apsw.Connection, clock_offset: float) -> dict[str, NameSta
     def add(name: str, **figures: Any) -> None:
         found[name] = replace(found.get(name, NameStats()), **figures)
 
-    for name, state, number, due in active:
-        add(name, **{"waiting" if state == "failed" else state: number})
-        if due is not None and due <= moment:
-            waited = seconds_between(due, moment)
-            add(name, oldest_due_seconds=max(waited, found[name].oldest_due_seconds or 0.0))
+    for name, pending, waiting, running, due in active:
+        overdue = seconds_between(due, moment) if due is not None and due <= moment else None
+        add(name, pending=pending, waiting=waiting, running=running, oldest_due_seconds=overdue)
     for name, state, number in finished:
         add(name, **{state: number})
     return found

@@ -62,14 +62,12 @@ SELECT json_array(
 FROM clock
 
 -- name: promote
-UPDATE tasks SET ready = 1
-WHERE rowid IN (
-    SELECT rowid FROM tasks INDEXED BY ix_tasks_waiting
-    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
-        AND coalesce(next_retry_at, scheduled_at) <= :now
-    ORDER BY coalesce(next_retry_at, scheduled_at)
-    LIMIT 1000
-)
+INSERT INTO marking
+SELECT rowid, 1 FROM tasks INDEXED BY ix_tasks_waiting
+WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
+    AND coalesce(next_retry_at, scheduled_at) <= :now
+ORDER BY coalesce(next_retry_at, scheduled_at)
+LIMIT 1000
 
 -- Of one name. `fit` is false for a row that somebody edited while it was ready.
 -- name: pick
@@ -77,19 +75,18 @@ SELECT json_group_array(json_array(t.rowid,
     t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now,
     <claim_columns>))
 FROM (
-    SELECT rowid AS picked FROM tasks INDEXED BY ix_tasks_ready
+    SELECT rowid, * FROM tasks INDEXED BY ix_tasks_ready
     WHERE ready = 1 AND name = :name
     ORDER BY priority DESC, created_at, id
     LIMIT :n
-)
-CROSS JOIN tasks AS t ON t.rowid = picked
+) AS t
 
 -- The first n of each of several names, without their contents.
 -- name: rank
-SELECT json_group_array(json_array(-t.priority, t.created_at, t.id, t.name, t.rowid))
+SELECT json_group_array(json_array(-t.priority, t.created_at, t.id, t.name))
 FROM json_each(:names) AS wanted
-CROSS JOIN tasks AS t ON t.rowid IN (
-    SELECT rowid FROM tasks INDEXED BY ix_tasks_ready
+CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id IN (
+    SELECT id FROM tasks INDEXED BY ix_tasks_ready
     WHERE ready = 1 AND name = wanted.value
     ORDER BY priority DESC, created_at, id
     LIMIT :n
@@ -99,30 +96,24 @@ CROSS JOIN tasks AS t ON t.rowid IN (
 SELECT json_group_array(json_array(t.rowid,
     t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now,
     <claim_columns>))
-FROM json_each(:rowids) AS picked CROSS JOIN tasks AS t ON t.rowid = picked.value
+FROM json_each(:ids) AS picked CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = picked.value
 
 -- Among the first thousand of a name, those that somebody edited while they were ready.
 -- name: demote
-UPDATE tasks SET ready = 0
-WHERE rowid IN (
-    SELECT rowid FROM tasks INDEXED BY ix_tasks_ready
+INSERT INTO marking
+SELECT rowid, 0
+FROM (
+    SELECT rowid, * FROM tasks INDEXED BY ix_tasks_ready
     WHERE ready = 1 AND name = :name
     ORDER BY priority DESC, created_at, id
     LIMIT 1000
-) AND NOT (state IN ('pending', 'failed') AND completed_at IS NULL AND coalesce(next_retry_at, scheduled_at) <= :now)
+)
+WHERE NOT (state IN ('pending', 'failed') AND completed_at IS NULL AND coalesce(next_retry_at, scheduled_at) <= :now)
 
 -- name: claim
-UPDATE tasks SET
-    state = 'running',
-    worker_id = :worker_id,
-    locked_until = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now, :lease), '9999-12-31T23:59:59.999Z'),
-    started_at = :now,
-    next_retry_at = NULL,
-    ready = 0,
-    version = version + 1,
-    updated_at = :now,
-    cancel_requested_at = NULL
-WHERE rowid IN (SELECT value FROM json_each(:rowids))
+INSERT INTO claiming
+SELECT value, :worker_id, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now, :lease), '9999-12-31T23:59:59.999Z'), :now
+FROM json_each(:rowids)
 
 -- name: running_by_name
 SELECT json_group_array(json_array(name, n)) FROM (
@@ -143,7 +134,7 @@ WHERE t.state = 'running' AND t.worker_id = :worker_id
 WITH batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>),
 held AS MATERIALIZED (
     SELECT b.id, t.name, b.bucket, b.run_ms, t.awaited
-    FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+    FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 )
 SELECT json_array(
     (SELECT count(*) FROM held),
@@ -156,77 +147,30 @@ SELECT json_array(
 -- name: held_completions
 WITH batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>)
 SELECT json_group_array(b.id)
-FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: complete
 WITH clock(now) AS (SELECT ?1), batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>)
-UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
-    state = 'completed',
-    retry_count = b.retry_count,
-    version = tasks.version + 1,
-    updated_at = ?1,
-    worker_id = NULL,
-    locked_until = NULL,
-    completed_at = ?1,
-    next_retry_at = NULL,
-    result = b.result,
-    error = NULL,
-    ready = 0,
-    awaited = 0
-FROM batch AS b
-WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+INSERT INTO completing SELECT id, version, worker_id, result, retry_count, ?1 FROM batch WHERE id IS NOT NULL
 
 -- name: match_settled
 WITH batch(id, version, worker_id, locked_until, state, retry_count, terminal, due_in, result, error, entry)
 AS (VALUES <rows>)
 SELECT json_group_array(json_array(t.id, t.name, t.awaited))
-FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id
+FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id
     AND (b.version IS NULL OR t.version = b.version)
     AND t.worker_id IS b.worker_id
     AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
 
--- The history keeps its first and its latest entries.
 -- name: settle
 WITH clock(now) AS (SELECT ?1), history_limit(most) AS (SELECT ?2),
 batch(id, version, worker_id, locked_until, state, retry_count, terminal, due_in, result, error, entry)
-AS (VALUES <rows>),
-timed AS (
-    SELECT *, CASE
-        WHEN due_in IS NOT NULL THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ?1, due_in), '9999-12-31T23:59:59.999Z')
-    END AS due
-    FROM batch
-)
-UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
-    state = b.state,
-    retry_count = b.retry_count,
-    version = tasks.version + 1,
-    updated_at = ?1,
-    worker_id = NULL,
-    locked_until = NULL,
-    completed_at = CASE WHEN b.terminal THEN ?1 END,
-    next_retry_at = CASE WHEN b.state = 'failed' AND NOT b.terminal THEN coalesce(b.due, ?1) END,
-    scheduled_at = CASE WHEN b.state = 'pending' THEN coalesce(b.due, tasks.scheduled_at) ELSE tasks.scheduled_at END,
-    result = b.result,
-    error = CASE WHEN b.state <> 'completed' THEN coalesce(b.error, tasks.error) END,
-    history = CASE WHEN b.entry IS NULL THEN tasks.history ELSE json_insert(
-        CASE
-            WHEN NOT json_valid(tasks.history) OR json_type(tasks.history) <> 'array' THEN '[]'
-            WHEN json_array_length(tasks.history) >= ?2 THEN json_remove(tasks.history, '$[1]')
-            ELSE tasks.history
-        END,
-        '$[#]', json_insert(b.entry, '$.ended', ?1)
-    ) END,
-    ready = NOT b.terminal AND b.state IN ('pending', 'failed') AND CASE b.state
-        WHEN 'failed' THEN coalesce(b.due, ?1)
-        ELSE coalesce(b.due, tasks.scheduled_at)
-    END <= ?1,
-    cancel_requested_at = CASE WHEN b.state <> 'pending' THEN tasks.cancel_requested_at END,
-    awaited = tasks.awaited AND NOT b.terminal
-FROM timed AS b
-WHERE tasks.id = b.id
-    AND (b.version IS NULL OR tasks.version = b.version)
-    AND tasks.worker_id IS b.worker_id
-    AND (b.locked_until IS NULL OR tasks.locked_until = b.locked_until)
+AS (VALUES <rows>)
+INSERT INTO settling
+SELECT *, CASE
+    WHEN due_in IS NOT NULL THEN coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ?1, due_in), '9999-12-31T23:59:59.999Z')
+END, ?1, ?2
+FROM batch WHERE id IS NOT NULL
 
 -- name: count_moves
 WITH batch(minute, name, state, bucket, count, run_ms) AS (VALUES <rows>)
@@ -245,14 +189,107 @@ SELECT json_array(
 -- name: match_extended
 WITH batch(id, version, worker_id) AS (VALUES <rows>)
 SELECT json_group_array(json_array(t.id, t.cancel_requested_at IS NOT NULL))
-FROM batch AS b CROSS JOIN tasks AS t ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: extend
 WITH clock(offset, lease) AS (SELECT ?1, ?2), batch(id, version, worker_id) AS (VALUES <rows>)
-UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1
-SET locked_until = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1, ?2), '9999-12-31T23:59:59.999Z')
-FROM batch AS b
-WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+INSERT INTO extending
+SELECT *, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1, ?2), '9999-12-31T23:59:59.999Z')
+FROM batch WHERE id IS NOT NULL
+
+-- What the statements above insert into: views whose triggers update one task for each row, by its key. An UPDATE of many
+-- could do the same, but where statistics were taken of a nearly empty table it would read all tasks for it.
+-- The history keeps its first and its latest entries.
+-- name: writing_views
+CREATE TEMP VIEW marking AS
+SELECT NULL AS task, NULL AS ready;
+
+CREATE TEMP TRIGGER mark INSTEAD OF INSERT ON marking BEGIN
+    UPDATE tasks SET ready = NEW.ready WHERE rowid = NEW.task;
+END;
+
+CREATE TEMP VIEW claiming AS
+SELECT NULL AS task, NULL AS worker_id, NULL AS until, NULL AS now;
+
+CREATE TEMP TRIGGER claim INSTEAD OF INSERT ON claiming BEGIN
+    UPDATE tasks SET
+        state = 'running',
+        worker_id = NEW.worker_id,
+        locked_until = NEW.until,
+        started_at = NEW.now,
+        next_retry_at = NULL,
+        ready = 0,
+        version = version + 1,
+        updated_at = NEW.now,
+        cancel_requested_at = NULL
+    WHERE rowid = NEW.task;
+END;
+
+CREATE TEMP VIEW completing AS
+SELECT NULL AS id, NULL AS version, NULL AS worker_id, NULL AS result, NULL AS retry_count, NULL AS now;
+
+CREATE TEMP TRIGGER complete INSTEAD OF INSERT ON completing BEGIN
+    UPDATE tasks SET
+        state = 'completed',
+        retry_count = NEW.retry_count,
+        version = version + 1,
+        updated_at = NEW.now,
+        worker_id = NULL,
+        locked_until = NULL,
+        completed_at = NEW.now,
+        next_retry_at = NULL,
+        result = NEW.result,
+        error = NULL,
+        ready = 0,
+        awaited = 0
+    WHERE id = NEW.id AND version = NEW.version AND worker_id = NEW.worker_id;
+END;
+
+CREATE TEMP VIEW settling AS
+SELECT NULL AS id, NULL AS version, NULL AS worker_id, NULL AS locked_until, NULL AS state, NULL AS retry_count,
+    NULL AS terminal, NULL AS due_in, NULL AS result, NULL AS error, NULL AS entry, NULL AS due, NULL AS now, NULL AS most;
+
+CREATE TEMP TRIGGER settle INSTEAD OF INSERT ON settling BEGIN
+    UPDATE tasks SET
+        state = NEW.state,
+        retry_count = NEW.retry_count,
+        version = version + 1,
+        updated_at = NEW.now,
+        worker_id = NULL,
+        locked_until = NULL,
+        completed_at = CASE WHEN NEW.terminal THEN NEW.now END,
+        next_retry_at = CASE WHEN NEW.state = 'failed' AND NOT NEW.terminal THEN coalesce(NEW.due, NEW.now) END,
+        scheduled_at = CASE WHEN NEW.state = 'pending' THEN coalesce(NEW.due, scheduled_at) ELSE scheduled_at END,
+        result = NEW.result,
+        error = CASE WHEN NEW.state <> 'completed' THEN coalesce(NEW.error, error) END,
+        history = CASE WHEN NEW.entry IS NULL THEN history ELSE json_insert(
+            CASE
+                WHEN NOT json_valid(history) THEN '[]'
+                WHEN json_type(history) <> 'array' THEN '[]'
+                WHEN json_array_length(history) >= NEW.most THEN json_remove(history, '$[1]')
+                ELSE history
+            END,
+            '$[#]', json_insert(NEW.entry, '$.ended', NEW.now)
+        ) END,
+        ready = NOT NEW.terminal AND NEW.state IN ('pending', 'failed') AND CASE NEW.state
+            WHEN 'failed' THEN coalesce(NEW.due, NEW.now)
+            ELSE coalesce(NEW.due, scheduled_at)
+        END <= NEW.now,
+        cancel_requested_at = CASE WHEN NEW.state <> 'pending' THEN cancel_requested_at END,
+        awaited = awaited AND NOT NEW.terminal
+    WHERE id = NEW.id
+        AND (NEW.version IS NULL OR version = NEW.version)
+        AND worker_id IS NEW.worker_id
+        AND (NEW.locked_until IS NULL OR locked_until = NEW.locked_until);
+END;
+
+CREATE TEMP VIEW extending AS
+SELECT NULL AS id, NULL AS version, NULL AS worker_id, NULL AS until;
+
+CREATE TEMP TRIGGER extend INSTEAD OF INSERT ON extending BEGIN
+    UPDATE tasks SET locked_until = NEW.until
+    WHERE id = NEW.id AND version = NEW.version AND worker_id = NEW.worker_id;
+END;
 
 -- name: beat
 INSERT INTO task_workers (id, hostname, pid, names, concurrency, running, listening, started_at, seen_at)
@@ -275,36 +312,37 @@ gone AS MATERIALIZED (
 )
 SELECT json_group_array(json_array(<task_columns>))
 FROM (
-    SELECT r.rowid AS picked
-    FROM clock CROSS JOIN tasks AS r INDEXED BY ix_tasks_running
-    WHERE r.state = 'running' AND (coalesce(r.locked_until, '') <= now OR r.worker_id IN (SELECT id FROM gone))
+    SELECT t.*
+    FROM clock CROSS JOIN tasks AS t INDEXED BY ix_tasks_running
+    WHERE t.state = 'running' AND (coalesce(t.locked_until, '') <= now OR t.worker_id IN (SELECT id FROM gone))
     LIMIT :limit
-)
-CROSS JOIN tasks AS t ON t.rowid = picked
+) AS t
 
 -- name: request_cancel
-WITH batch(id) AS (SELECT value FROM json_each(:ids))
-UPDATE tasks SET
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     cancel_requested_at = coalesce(cancel_requested_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
     updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
-WHERE id IN (SELECT id FROM batch) AND state = 'running'
+WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
 
 -- name: running_of
-SELECT json_group_array(id) FROM tasks WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
+SELECT json_group_array(id) FROM tasks INDEXED BY sqlite_autoindex_tasks_1
+WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
 
 -- name: match_deletable
 WITH batch(id, version) AS (VALUES <rows>)
-SELECT json_group_array(t.id) FROM batch AS b CROSS JOIN tasks AS t
+SELECT json_group_array(t.id) FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
 ON t.id = b.id AND t.version = b.version AND t.completed_at IS NOT NULL
 
 -- name: existing_ids
-SELECT json_group_array(id) FROM tasks WHERE id IN (SELECT value FROM json_each(:ids))
+SELECT json_group_array(id) FROM tasks INDEXED BY sqlite_autoindex_tasks_1
+WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: delete
-DELETE FROM tasks WHERE id IN (SELECT value FROM json_each(:ids))
+DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
+WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: prune
-DELETE FROM tasks
+DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
 WHERE id IN (SELECT value FROM json_each(:ids)) AND completed_at <= :cutoff
     AND state IN (SELECT value FROM json_each(:states))
 
@@ -319,7 +357,8 @@ SELECT json_group_array(id) FROM (
 -- Others are found by walking the ids, oldest first, a stretch at a time: the last id of the stretch, and what to delete.
 -- name: prunable_stretch
 WITH stretch AS MATERIALIZED (
-    SELECT id, state, completed_at FROM tasks WHERE id > :after AND id < :before ORDER BY id LIMIT :rows
+    SELECT id, state, completed_at FROM tasks INDEXED BY sqlite_autoindex_tasks_1
+    WHERE id > :after AND id < :before ORDER BY id LIMIT :rows
 ),
 found AS MATERIALIZED (
     SELECT id FROM stretch
@@ -360,7 +399,8 @@ WHERE (stopped_at < :before OR seen_at < :before)
                    WHERE state = 'running' AND worker_id IS NOT NULL)
 
 -- name: get
-SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t WHERE t.id IN (SELECT value FROM json_each(:ids))
+SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t INDEXED BY sqlite_autoindex_tasks_1
+WHERE t.id IN (SELECT value FROM json_each(:ids))
 
 -- name: get_by_key
 SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t WHERE t.idempotency_key = :key
@@ -375,12 +415,12 @@ SELECT NOT EXISTS (SELECT 1 FROM tasks WHERE id = :id AND completed_at IS NULL A
 -- name: page_newest
 SELECT json_group_array(json_array(<task_columns>)) FROM (
     SELECT f.id AS picked FROM <source> WHERE <where> ORDER BY f.id DESC LIMIT :limit OFFSET :offset
-) CROSS JOIN tasks AS t ON t.id = picked
+) CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = picked
 
 -- name: page_oldest
 SELECT json_group_array(json_array(<task_columns>)) FROM (
     SELECT f.id AS picked FROM <source> WHERE <where> ORDER BY f.id LIMIT :limit OFFSET :offset
-) CROSS JOIN tasks AS t ON t.id = picked
+) CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = picked
 
 -- name: count
 SELECT count(*) FROM (SELECT 1 FROM <source> WHERE <where> LIMIT :limit)
@@ -391,20 +431,20 @@ tasks AS f
 
 -- What some of the pools below hold.
 -- name: from_pools
-(SELECT * FROM tasks WHERE rowid IN (<pools>)) AS f
+(SELECT * FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (<pools>)) AS f
 
 -- name: pool_ready
-SELECT rowid FROM tasks INDEXED BY ix_tasks_ready WHERE ready = 1
+SELECT id FROM tasks INDEXED BY ix_tasks_ready WHERE ready = 1
 
 -- name: pool_waiting
-SELECT rowid FROM tasks INDEXED BY ix_tasks_waiting
+SELECT id FROM tasks INDEXED BY ix_tasks_waiting
 WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
 
 -- name: pool_running
-SELECT rowid FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
+SELECT id FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
 
 -- name: pool_failed
-SELECT rowid FROM tasks INDEXED BY ix_tasks_failed WHERE state = 'failed' AND completed_at IS NOT NULL
+SELECT id FROM tasks INDEXED BY ix_tasks_failed WHERE state = 'failed' AND completed_at IS NOT NULL
 
 -- name: count_pools
 SELECT count(*) FROM (SELECT * FROM (<pools>) LIMIT :limit)
@@ -416,18 +456,22 @@ SELECT id FROM tasks ORDER BY id DESC LIMIT 1 OFFSET :rows
 -- name: stats
 WITH clock(now) AS MATERIALIZED (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
 active AS (
-    SELECT name, state, coalesce(next_retry_at, scheduled_at) AS due FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready = 1 AND state IN ('pending', 'failed') AND completed_at IS NULL
+    SELECT name, sum(state = 'pending') AS pending, sum(state = 'failed') AS waiting, 0 AS running,
+        min(coalesce(next_retry_at, scheduled_at)) AS due
+    FROM tasks INDEXED BY ix_tasks_ready
+    WHERE ready = 1 GROUP BY name
     UNION ALL
-    SELECT name, state, coalesce(next_retry_at, scheduled_at) FROM tasks INDEXED BY ix_tasks_waiting
-    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
+    SELECT name, sum(state = 'pending'), sum(state = 'failed'), 0, min(coalesce(next_retry_at, scheduled_at))
+    FROM tasks INDEXED BY ix_tasks_waiting
+    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL GROUP BY name
     UNION ALL
-    SELECT name, state, NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
+    SELECT name, 0, 0, count(*), NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name
 )
 SELECT json_array(
     (SELECT now FROM clock),
-    json((SELECT json_group_array(json_array(name, state, n, due)) FROM (
-        SELECT name, state, count(*) AS n, min(due) AS due FROM active GROUP BY name, state
+    json((SELECT json_group_array(json_array(name, pending, waiting, running, due)) FROM (
+        SELECT name, sum(pending) AS pending, sum(waiting) AS waiting, sum(running) AS running, min(due) AS due
+        FROM active GROUP BY name
     ))),
     json((SELECT json_group_array(json_array(name, state, n)) FROM (
         SELECT name, state, sum(count) AS n FROM task_counts
@@ -471,7 +515,7 @@ CREATE TABLE task_migrations (
 ) STRICT
 
 -- name: schema_version
-SELECT max(version) FROM task_migrations
+SELECT coalesce(max(version), 0) FROM task_migrations
 
 -- name: record_migration
 INSERT INTO task_migrations (version, name) VALUES (:version, :name)

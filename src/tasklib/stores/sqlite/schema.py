@@ -19,7 +19,7 @@ def version(connection: apsw.Connection) -> int | None:
         if tables:
             raise SchemaMismatch("the database has a table tasks that is not tasklib's; use another file")
         return None
-    found: int | None = connection.execute(SQL["schema_version"]).get
+    found: int = connection.execute(SQL["schema_version"]).get
     return found
 
 

@@ -1,0 +1,185 @@
+"""A line that is cut before a statement went out, or after it was carried out and before the answer came back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from tasklib.core.decide import Verdict
+from tasklib.core.errors import StoreUnavailable
+from tasklib.stores.base import Filter, Inserted
+from tasklib.stores.postgres import PostgresStore
+from tasklib.testing.suite.builders import (
+    ANNA,
+    apply,
+    beat_of,
+    claim,
+    completed,
+    failed,
+    lease_of,
+    new_task,
+    submit,
+    submit_several,
+)
+from tests.stores.proxy import Proxy
+
+Fault = Callable[[Proxy, bytes], None]
+
+faults = pytest.mark.parametrize("fault", [Proxy.lose_request, Proxy.lose_reply], ids=["request lost", "reply lost"])
+
+
+@pytest.fixture
+async def proxy(postgres_url: str) -> AsyncIterator[Proxy]:
+    async with Proxy(postgres_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def store(proxy: Proxy) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(proxy.url, pool_size=1)
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def number_of_tasks(store: PostgresStore) -> int:
+    return (await store.count(Filter(), 100)).value
+
+
+@faults
+async def test_a_submit_makes_one_task(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await submit(store)  # its statement is prepared: what follows is one message
+    task = new_task("doubt")
+    fault(proxy, b"doubt")
+    assert await store.insert([task]) == [Inserted(task.id, True)]
+    assert proxy.faults == 1
+    assert await number_of_tasks(store) == 2
+
+
+@faults
+async def test_a_batch_is_stored_once(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await store.insert([new_task(), new_task()])
+    tasks = [new_task("doubt") for _ in range(50)]
+    fault(proxy, b"doubt")
+    assert await store.insert(tasks) == [Inserted(task.id, True) for task in tasks]
+    assert proxy.faults == 1
+    assert await number_of_tasks(store) == 52
+
+
+@faults
+async def test_a_key_makes_one_task(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await store.insert([new_task(key="first")])
+    keyed, keyless = new_task("doubt", key="second"), new_task()
+    fault(proxy, b"doubt")
+    assert await store.insert([keyed, keyless]) == [Inserted(keyed.id, True), Inserted(keyless.id, True)]
+    assert proxy.faults == 1
+    assert await number_of_tasks(store) == 3
+
+
+@faults
+async def test_an_outcome_is_recorded_once(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await submit_several(store, 3)
+    first, second, third = await claim(store, 3)
+    await apply(store, completed(first))
+    fault(proxy, b"doubt")
+    verdict = await store.settle([completed(second, "doubt")])
+    assert verdict == [Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY]
+    fault(proxy, b"boom")
+    verdict = await store.settle([failed(third, "boom", final=True)])
+    assert verdict == [Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY]
+    assert proxy.faults == 2
+    figures = (await store.stats())["work"]
+    assert (figures.completed, figures.failed) == (2, 1)
+
+
+@faults
+async def test_outcomes_of_both_kinds_are_recorded_in_one_transaction(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await submit_several(store, 4)
+    claims = await claim(store, 4)
+    await apply(store, completed(claims[0]), failed(claims[1], final=True))
+    fault(proxy, b"COMMIT\0")
+    verdicts = await store.settle([completed(claims[2]), failed(claims[3], final=True)])
+    assert set(verdicts) == {Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY}
+    assert proxy.faults == 1
+    figures = (await store.stats())["work"]
+    assert (figures.completed, figures.failed) == (2, 2)
+
+
+async def test_a_claim_in_doubt_is_not_repeated_but_can_be_found(store: PostgresStore, proxy: Proxy):
+    await submit_several(store, 20)
+    await claim(store, 1)
+    proxy.lose_reply(b"doubtful")
+    with pytest.raises(StoreUnavailable):
+        await claim(store, 5, worker="doubtful")
+    assert proxy.faults == 1
+    held = await store.held("doubtful")
+    assert len(held) == 5, "claimed once"
+    await apply(store, *map(completed, held))
+
+
+@faults
+async def test_a_delete_in_doubt_is_done(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await submit_several(store, 2)
+    claims = await claim(store, 2)
+    await apply(store, *map(completed, claims))
+    assert await store.delete([(claims[0].id, claims[0].version + 1)]) == [Verdict.APPLIED]
+    fault(proxy, claims[1].id.bytes)
+    expected = Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY
+    assert await store.delete([(claims[1].id, claims[1].version + 1)]) == [expected]
+    assert proxy.faults == 1
+
+
+@faults
+async def test_heartbeats_and_extensions_go_on(store: PostgresStore, proxy: Proxy, fault: Fault):
+    await submit(store)
+    claims = await claim(store, 1)
+    await store.beat(beat_of(ANNA))
+    await store.extend(ANNA, [lease_of(claims[0])], 600)
+    fault(proxy, claims[0].id.bytes)
+    assert (await store.extend(ANNA, [lease_of(claims[0])], 600))[0].held
+    fault(proxy, b"anna")
+    await store.beat(beat_of(ANNA))
+    assert proxy.faults == 2
+
+
+async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_url: str, proxy: Proxy):
+    store = PostgresStore(proxy.url, pool_size=4)
+    await store.open()
+    submitted = 0
+    ended = asyncio.Event()
+
+    async def submit_some() -> None:
+        nonlocal submitted
+        for _ in range(200):
+            await submit(store)
+            submitted += 1
+
+    async def cut_again_and_again() -> None:
+        while not ended.is_set():
+            try:
+                await asyncio.wait_for(ended.wait(), 0.15)
+            except TimeoutError:
+                if proxy.busy:
+                    proxy.cut()
+
+    async def work(worker: str) -> None:
+        while not ended.is_set():
+            try:
+                claims = await claim(store, 5, worker=worker)
+            except StoreUnavailable:
+                claims = await store.held(worker)
+            verdicts = await store.settle([completed(claimed) for claimed in claims])
+            assert set(verdicts) <= {Verdict.APPLIED, Verdict.ALREADY}
+
+    async def until_done() -> None:
+        await asyncio.gather(*(submit_some() for _ in range(3)))
+        while (await store.stats())["work"].completed < submitted:
+            pass
+        ended.set()
+
+    async with asyncio.timeout(60):
+        await asyncio.gather(cut_again_and_again(), work("a"), work("b"), until_done())
+    assert proxy.faults >= 3
+    assert (await store.count(Filter(), 1000)).value == 600
+    assert (await store.count(Filter(states=["completed"]), 1000)).value == 600
+    await store.close()

@@ -1,0 +1,183 @@
+"""Each hot statement has one sensible plan, whatever the statistics say. A queue's statistics are always wrong."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tasklib.stores.base import Filter
+from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.postgres.calls import Calls
+from tasklib.testing.suite.builders import apply, claim, completed, lease_of, submit_several
+
+FILL = """
+    INSERT INTO {schema}.tasks (id, name, state, ready, scheduled_at, completed_at, priority, created_at)
+    SELECT md5(i::text || $1)::uuid, CASE WHEN i % 10 = 0 THEN 'rare' ELSE 'work' END,
+        CASE WHEN $1::text = 'finished' THEN 'completed' ELSE 'pending' END, $1 = 'waiting',
+        now() + CASE WHEN $1 = 'future' THEN interval '7 days' ELSE interval '0' END,
+        CASE WHEN $1 = 'finished' THEN now() END, i % 5, now() + i * interval '1 microsecond'
+    FROM generate_series(1, $2::int) AS i
+"""
+FINISH = "UPDATE {schema}.tasks SET state = 'completed', ready = false, completed_at = now()"
+
+# How the table looks, and what the planner was last told of it.
+SITUATIONS = {
+    "empty": "",
+    "1,000 waiting, no statistics": "waiting:1000",
+    "1,000 waiting, fresh statistics": "waiting:1000 analyze",
+    "100,000 waiting, no statistics": "waiting:100000",
+    "100,000 waiting, fresh statistics": "waiting:100000 analyze",
+    "100,000 waiting, statistics of an empty table": "analyze waiting:100000",
+    "100,000 finished, fresh statistics": "finished:100000 analyze",
+    "all finished, statistics of when all waited": "waiting:100000 analyze finish",
+    "100,000 in the future, fresh statistics": "future:100000 analyze",
+}
+
+# Parameters as EXECUTE takes them: the plan is the same for all values.
+ID = "'{00000000-0000-0000-0000-000000000001}'"
+STATEMENTS = {
+    "claim": ("'{work}', '{NULL}', '{}', 500, 500, 'w', '10 min', '0', false", {"ix_tasks_ready", "tasks_pkey"}),
+    "promote": ("'0'", {"ix_tasks_waiting", "tasks_pkey"}),
+    "complete": (f"{ID}, '{{1}}', '{{w}}', '{{0}}', '{{null}}', '{{1}}', '{{1}}', '0'", {"tasks_pkey"}),
+    "settle": (
+        f"{ID}, '{{1}}', '{{w}}', '{{NULL}}', '{{failed}}', '{{1}}', '{{f}}', '{{1 s}}', '{{NULL}}', '{{boom}}',"
+        " '{NULL}', '{NULL}', '{1}', '{1}', '0', 50",
+        {"tasks_pkey"},
+    ),
+    "extend": (f"{ID}, '{{1}}', 'w', '10 min', '0'", {"tasks_pkey"}),
+    "held": ("'w'", {"ix_tasks_running"}),
+    "lost_leases": ("'0', '30 s', 100", {"ix_tasks_running"}),
+    "get": (ID, {"tasks_pkey"}),
+    "delete": (f"{ID}, '{{1}}'", {"tasks_pkey"}),
+    "get_by_key": ("'k'", {"ix_tasks_idempotency_key"}),
+    "stats_active": ("'0'", {"ix_tasks_ready", "ix_tasks_waiting", "ix_tasks_running"}),
+}
+
+
+@pytest.fixture
+async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
+    store = PostgresStore(postgres_url)
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def bring_about(calls: Calls, situation: str) -> None:
+    connection = await asyncpg_of(calls)
+    try:
+        for step in SITUATIONS[situation].split():
+            what, _, number = step.partition(":")
+            if what == "analyze":
+                await connection.execute(f"ANALYZE {calls.target.quoted_schema}.tasks")
+            elif what == "finish":
+                await connection.execute(FINISH.replace("{schema}", calls.target.quoted_schema))
+            else:
+                await connection.execute(FILL.replace("{schema}", calls.target.quoted_schema), what, int(number))
+    finally:
+        await connection.close()
+
+
+async def asyncpg_of(calls: Calls) -> asyncpg.Connection:
+    """A plain connection: none of the store's settings."""
+    host, port = calls.target.hosts[0]
+    return await asyncpg.connect(host=host, port=port, **calls.target.arguments)
+
+
+def scans(plan: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
+    found = [(plan["Node Type"], plan.get("Relation Name"), plan.get("Index Name"))]
+    for child in plan.get("Plans", ()):
+        found += scans(child)
+    return found
+
+
+async def generic_plans(connection: asyncpg.Connection, calls: Calls) -> dict[str, dict[str, Any]]:
+    plans = {}
+    for name, (values, _) in STATEMENTS.items():
+        await connection.execute(f"PREPARE {name}_ AS {calls.sql[name]}")
+        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE {name}_ ({values})")
+        await connection.execute(f"DEALLOCATE {name}_")
+        plans[name] = json.loads(text)[0]["Plan"]
+    return plans
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+async def test_plans_of_our_own_connections(store: PostgresStore, situation: str):
+    await bring_about(store._calls, situation)
+
+    async def work(connection: asyncpg.Connection, _: float) -> dict[str, dict[str, Any]]:
+        return await generic_plans(connection, store._calls)
+
+    for name, plan in (await store._calls.run(work)).items():
+        found = scans(plan)
+        assert not [scan for scan in found if scan[:2] == ("Seq Scan", "tasks")], (name, found)
+        assert not [scan for scan in found if "Join" in scan[0]], (name, found)
+        used = {index for _, _, index in found if index is not None}
+        assert STATEMENTS[name][1] <= used, (name, used)
+
+
+@pytest.mark.parametrize("situation", [name for name in SITUATIONS if "100,000" in name and "an empty" not in name])
+async def test_plans_where_no_setting_can_be_made(store: PostgresStore, situation: str):
+    """Behind a pooler every statement is planned anew, by the server's own lights."""
+    await bring_about(store._calls, situation)
+    connection = await asyncpg_of(store._calls)
+    await connection.execute("SET plan_cache_mode = force_custom_plan")
+    plans = await generic_plans(connection, store._calls)
+    await connection.close()
+    for name in ("claim", "promote", "complete", "settle", "extend", "get", "delete"):
+        found = scans(plans[name])
+        assert not [scan for scan in found if scan[:2] == ("Seq Scan", "tasks")], (name, found)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+async def test_work_does_not_grow_with_the_table(store: PostgresStore, situation: str):
+    """Pages touched by a claim, an extension and a settle of ten, the plans as they are really used."""
+    await bring_about(store._calls, situation)
+    await submit_several(store, 10, "mine", priority=-5)
+    before = await pages(store)
+    claims = await claim(store, 10, names=["mine", "nothing"])
+    assert len(claims) == 10
+    assert all(kept.held for kept in await store.extend("anna", [lease_of(claimed) for claimed in claims], 60))
+    await apply(store, *map(completed, claims))
+    assert await pages(store) - before < 1_500
+
+
+async def pages(store: PostgresStore) -> int:
+    """Buffers of the tasks table and its indexes that were read from anywhere, by all sessions."""
+
+    async def work(connection: asyncpg.Connection, _: float) -> int:
+        await connection.execute("SELECT pg_stat_force_next_flush()")
+        await connection.execute("SELECT pg_stat_clear_snapshot()")
+        sql = """
+            SELECT sum(heap_blks_read + heap_blks_hit + coalesce(idx_blks_read, 0) + coalesce(idx_blks_hit, 0))
+            FROM pg_statio_user_tables WHERE schemaname = $1 AND relname = 'tasks'
+        """
+        return int(await connection.fetchval(sql, store._calls.target.schema))
+
+    return await store._calls.run(work)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        Filter(),
+        Filter(states=["running"]),
+        Filter(states=["failed"], terminal=True),
+        Filter(states=["pending"]),
+        Filter(states=["failed"], terminal=False),
+        Filter(states=["failed"]),
+        Filter(states=["cancelled"]),
+        Filter(states=["pending", "running", "failed", "cancelled"]),
+        Filter(states=["completed"]),
+        Filter(ids=[]),
+    ],
+    ids=str,
+)
+async def test_lists_do_not_walk_the_finished(store: PostgresStore, where: Filter):
+    await bring_about(store._calls, "100,000 finished, fresh statistics")
+    await submit_several(store, 3, "mine")
+    before = await pages(store)
+    await store.page(where, limit=50)
+    await store.count(where, 100)
+    assert await pages(store) - before < 1_000
