@@ -89,11 +89,10 @@ def run(script: str, url: str, cwd: Path) -> str:
 @contextmanager
 def worker(url: str, cwd: Path, script: str = "worker.py", **more: str) -> Iterator[subprocess.Popen[str]]:
     """A worker of its own process, which ends by SIGTERM and says that all went well."""
-    path = os.pathsep.join([str(EXAMPLES)])
     process = subprocess.Popen(
         [sys.executable, str(EXAMPLES / script)],
         cwd=cwd,
-        env=environment(url, PYTHONPATH=path, **more),
+        env=environment(url, PYTHONPATH=str(EXAMPLES), **more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -112,7 +111,7 @@ def worker(url: str, cwd: Path, script: str = "worker.py", **more: str) -> Itera
         process.kill()
         raise
     assert process.returncode == 0, errors
-    assert "has stopped" in errors
+    assert ("has stopped" in errors) == ("starts" in errors), errors  # neither: it was told before it had begun
     assert "Traceback" not in errors
 
 
