@@ -15,9 +15,9 @@ from sqlalchemy.schema import CreateSchema
 
 from tasklib.contrib.sqlalchemy import TABLES, include_object, tasks_table
 from tasklib.core.registry import Registry
-from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 

@@ -20,8 +20,8 @@ import pytest
 import tasklib
 from tasklib.core.registry import default_registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import use_engine
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain, drain_async
 from tests.databases import new_database

@@ -11,8 +11,8 @@ import pytest
 import tasklib
 from tasklib.core.registry import default_registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import use_engine
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 
 IMPORTS: dict[str, Any] = {"tasklib": tasklib, "asyncio": asyncio, "os": os, "UUID": UUID, "Config": tasklib.Config}

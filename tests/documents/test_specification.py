@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 import tasklib
-from tasklib.engine.default import default_engine
 from tasklib.engine.config import Config
+from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 from tests.documents.printed import DEFINE, run_printed

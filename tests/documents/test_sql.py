@@ -9,9 +9,9 @@ import pytest
 
 import tasklib
 from tasklib.core.registry import Registry
-from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 

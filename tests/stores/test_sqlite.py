@@ -354,6 +354,35 @@ async def test_listeners_hear_of_the_callers_commit_and_not_of_a_rollback(
     assert commits == ["theirs", "theirs"], "the caller's own hook went missing"
 
 
+async def test_the_callers_own_form_of_rows_does_not_matter(store: SqliteStore, connection: apsw.Connection):
+    connection.row_trace = lambda _, row: {"row": row}
+    connection.exec_trace = lambda *_: True
+    first, again = store.insert_on(connection, [new_task(key="once"), new_task(key="once")])
+    assert (first.created, again.created, first.id == again.id) == (True, False, True)
+
+
+async def test_a_submit_waits_for_the_lock_of_another(store: SqliteStore, connection: apsw.Connection, path: Path):
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    call = asyncio.get_running_loop().run_in_executor(None, store.insert_on, connection, [new_task()])
+    await store.now()
+    assert not call.done()
+    other.execute("COMMIT")
+    other.close()
+    [inserted] = await call
+    assert (await fetch(store, inserted.id)).name == WORK
+
+
+async def test_a_transaction_that_can_no_longer_write_is_told_why(store: SqliteStore, connection: apsw.Connection):
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM tasks").fetchall()
+    await submit(store)
+    with pytest.raises(StoreBusy, match="BEGIN IMMEDIATE"):
+        store.insert_on(connection, [new_task()])
+    connection.execute("ROLLBACK")
+    store.insert_on(connection, [new_task()])
+
+
 async def test_a_store_need_not_be_open_for_it(sqlite_url: str, store: SqliteStore, connection: apsw.Connection):
     [inserted] = SqliteStore(sqlite_url).insert_on(connection, [new_task()])
     assert (await fetch(store, inserted.id)).id == inserted.id

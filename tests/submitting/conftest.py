@@ -6,8 +6,8 @@ import pytest
 
 from tasklib.core.registry import Registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import use_engine
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 
 

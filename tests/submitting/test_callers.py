@@ -19,9 +19,9 @@ from fastapi import FastAPI
 import tasklib
 from tasklib.core.registry import Registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import use_engine
 from tasklib.doors.functions import TaskFunction, task
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 from tests.databases import new_database

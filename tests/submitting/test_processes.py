@@ -12,9 +12,9 @@ import pytest
 import tasklib
 from tasklib.core.registry import Registry
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import use_engine
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 
 

@@ -161,7 +161,12 @@ def render(target: Target) -> dict[str, str]:
         "{work_channel}": f"'{target.work_channel}'",
         "{done_channel}": f"'{target.done_channel}'",
     }
-    return {name: _filled(text, names) for name, text in _QUERIES.items()}
+    queries = {
+        **_QUERIES,
+        "claim": _QUERIES["claim"].replace("{spend}", ""),
+        "claim_under_limits": _QUERIES["claim"].replace("{spend}", _QUERIES["spend"]),
+    }
+    return {name: _filled(text, names) for name, text in queries.items()}
 
 
 def _filled(text: str, names: dict[str, str]) -> str:

@@ -100,7 +100,7 @@ class Claims:
                 claims, seen = await self._rounds(
                     connection, timeout, request, names, caps, permits.names, slots, prefetch
                 )
-                await permits.spend(self._calls, connection, claims, timeout)
+            permits.spend(claims)
             self._limited = permits.used
             return claims, _Seen(
                 due_in=seen.due_in,
@@ -135,7 +135,7 @@ class Claims:
             self._promote_first = await self._promote(connection, timeout)
         for _ in range(_ROUNDS):
             *rows, last = await connection.fetch(
-                calls.sql["claim"],
+                calls.sql["claim_under_limits" if permitted else "claim"],
                 names,
                 left,
                 permitted,

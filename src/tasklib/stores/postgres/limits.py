@@ -24,7 +24,6 @@ class _Bucket:
     rate: float | None
     concurrency: int | None
     tokens: float
-    refilled_at: datetime
     free: int = _NO_LIMIT
     taken: int = 0
 
@@ -76,20 +75,13 @@ class Permits:
         bucket = self._buckets.get(name)
         return None if bucket is None else bucket.permits
 
-    async def spend(self, calls: Calls, connection: Connection, claims: Sequence[Claim], timeout: float) -> None:
+    def spend(self, claims: Sequence[Claim]) -> None:
+        """What the claim took. The control rows know it: the claim statement wrote it."""
         for claim in claims:
             if claim.name in self._buckets:
                 self._buckets[claim.name].take(1)
         if ALL in self._buckets:
             self._buckets[ALL].take(len(claims))
-        spent = [(name, bucket) for name, bucket in self._buckets.items() if bucket.taken and bucket.rate is not None]
-        if spent:
-            columns = (
-                [name for name, _ in spent],
-                [bucket.tokens for _, bucket in spent],
-                [bucket.refilled_at for _, bucket in spent],
-            )
-            await connection.execute(calls.sql["spend"], *columns, timeout=timeout)
 
     def next_in(self) -> float | None:
         """In how many seconds a rate that is used up gives its next permit, where that alone is wanting."""
@@ -114,7 +106,6 @@ def _refilled(
     rate: float | None, concurrency: int | None, tokens: float, refilled_at: datetime, now: datetime
 ) -> _Bucket:
     if rate is None:
-        return _Bucket(None, concurrency, 0.0, refilled_at)
+        return _Bucket(None, concurrency, 0.0)
     elapsed = max(timedelta(0), now - refilled_at)
-    filled = min(max(1.0, rate), tokens + rate * elapsed.total_seconds())
-    return _Bucket(rate, concurrency, filled, max(now, refilled_at))
+    return _Bucket(rate, concurrency, min(max(1.0, rate), tokens + rate * elapsed.total_seconds()))

@@ -121,7 +121,7 @@ WHERE id = ANY (ARRAY(
 -- name: claim
 -- $1 names, $2 their caps (NULL: none), $3 limited names this call holds permits of, $4 slots, $5 slots + prefetch,
 -- $6 worker, $7 lease, $8 offset, $9 claim although something due waits for its promotion.
--- The last row is no claim: its kwargs hold what else was seen.
+-- The last row is no claim: its kwargs hold what else was seen. What stands for spend is empty but under limits.
 WITH waiting AS MATERIALIZED (
     SELECT coalesce(next_retry_at, scheduled_at) - (statement_timestamp() + $8::interval) AS due_in
     FROM {schema}.tasks
@@ -189,13 +189,16 @@ WITH waiting AS MATERIALIZED (
         FROM locked WHERE due
     ) AS ranked
     WHERE rank <= $4 OR (rank <= $5 AND NOT alone AND name <> ALL ($3::text[]))
+), clock AS MATERIALIZED (
+    -- Read when the first row is written, after any wait for a lock: the lease is whole, and one claim has one start.
+    SELECT clock_timestamp() + $8::interval AS now
 ), claimed AS (
     UPDATE {schema}.tasks t SET
         state = 'running',
         worker_id = $6,
-        locked_until = clock_timestamp() + $8::interval + $7::interval,
-        started_at = clock_timestamp() + $8::interval,
-        updated_at = clock_timestamp() + $8::interval,
+        locked_until = (SELECT now FROM clock) + $7::interval,
+        started_at = (SELECT now FROM clock),
+        updated_at = (SELECT now FROM clock),
         next_retry_at = NULL,
         cancel_requested_at = NULL,
         ready = false,
@@ -208,7 +211,7 @@ WITH waiting AS MATERIALIZED (
         (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
             OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone,
         t.priority, t.created_at
-)
+) {spend}
 (
     SELECT
         id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
@@ -266,22 +269,32 @@ SELECT name, count(*) FROM {schema}.tasks WHERE state = 'running' AND name = ANY
 SELECT count(*) FROM {schema}.tasks WHERE state = 'running';
 
 -- name: spend
-UPDATE {schema}.task_controls c SET tokens = s.tokens, refilled_at = s.refilled_at
-FROM unnest($1::text[], $2::double precision[], $3::timestamptz[]) AS s (name, tokens, refilled_at)
-WHERE c.name = s.name;
+-- The part of the claim that only claims under limits have: the tokens that it used.
+, spent AS (
+    UPDATE {schema}.task_controls c SET
+        tokens = used.count * -1 + least(greatest(1, c.rate), c.tokens + c.rate * greatest(0,
+            extract(epoch FROM clock_timestamp() + $8::interval - c.refilled_at)::double precision)),
+        refilled_at = greatest(c.refilled_at, clock_timestamp() + $8::interval)
+    FROM (
+        SELECT name, count(*) AS count FROM claimed GROUP BY name
+        UNION ALL
+        SELECT '', count(*) FROM claimed HAVING count(*) > 0
+    ) AS used
+    WHERE c.name = used.name AND c.rate IS NOT NULL
+)
 
 -- name: complete
 -- The hot settle. The guard sits in the batch's own rows, behind a fence: the primary key is the only way left.
 WITH batch AS MATERIALIZED (
-    SELECT * FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::jsonb[], $6::int[], $7::int[])
+    SELECT b.*, clock_timestamp() + $8::interval AS now FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::jsonb[], $6::int[], $7::int[])
         AS b (id, version, worker_id, retry_count, result, run_ms, bucket)
 ), done AS (
     UPDATE {schema}.tasks t SET
         state = 'completed',
         retry_count = b.retry_count,
         version = t.version + 1,
-        updated_at = clock_timestamp() + $8::interval,
-        completed_at = clock_timestamp() + $8::interval,
+        updated_at = b.now,
+        completed_at = b.now,
         worker_id = NULL,
         locked_until = NULL,
         next_retry_at = NULL,
@@ -304,7 +317,7 @@ FROM done;
 
 -- name: settle
 WITH batch AS MATERIALIZED (
-    SELECT * FROM unnest(
+    SELECT b.*, clock_timestamp() + $15::interval AS now FROM unnest(
         $1::uuid[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::int[], $7::boolean[], $8::interval[],
         $9::jsonb[], $10::text[], $11::jsonb[], $12::text[], $13::int[], $14::int[]
     ) AS b (
@@ -316,16 +329,16 @@ WITH batch AS MATERIALIZED (
         state = b.state,
         retry_count = b.retry_count,
         version = t.version + 1,
-        updated_at = clock_timestamp() + $15::interval,
+        updated_at = b.now,
         worker_id = NULL,
         locked_until = NULL,
-        completed_at = CASE WHEN b.terminal THEN clock_timestamp() + $15::interval END,
+        completed_at = CASE WHEN b.terminal THEN b.now END,
         next_retry_at = CASE
             WHEN b.state = 'failed' AND NOT b.terminal
-            THEN clock_timestamp() + $15::interval + coalesce(b.due_in, interval '0')
+            THEN b.now + coalesce(b.due_in, interval '0')
         END,
         scheduled_at = CASE
-            WHEN b.state = 'pending' AND b.due_in IS NOT NULL THEN clock_timestamp() + $15::interval + b.due_in
+            WHEN b.state = 'pending' AND b.due_in IS NOT NULL THEN b.now + b.due_in
             ELSE t.scheduled_at
         END,
         result = b.result,
@@ -338,12 +351,12 @@ WITH batch AS MATERIALIZED (
                 ELSE t.history
             END || jsonb_build_array(b.entry || jsonb_build_object(
                 'ended',
-                to_char((clock_timestamp() + $15::interval) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+                to_char(b.now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
             ))
         END,
         ready = NOT b.terminal AND b.state IN ('pending', 'failed') AND CASE
             WHEN b.due_in IS NOT NULL THEN b.due_in <= interval '0'
-            ELSE b.state = 'failed' OR t.scheduled_at <= clock_timestamp() + $15::interval
+            ELSE b.state = 'failed' OR t.scheduled_at <= b.now
         END,
         cancel_requested_at = CASE WHEN b.state = 'pending' THEN NULL ELSE t.cancel_requested_at END
     FROM batch b

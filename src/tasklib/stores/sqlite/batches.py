@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import apsw
 
@@ -19,6 +19,8 @@ _SIZES = (1, 8, 64, 256)
 """A few sizes only, so that prepared statements are used again; what is left over is filled with rows of NULL."""
 
 T = TypeVar("T")
+Target: TypeAlias = apsw.Connection | apsw.Cursor
+"""What runs a statement: a connection of ours, or a cursor on a caller's."""
 Parameters = dict[str, Any] | tuple[Any, ...]
 
 
@@ -42,7 +44,7 @@ def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
         yield rows[start : start + _SIZES[-1]]
 
 
-def run_batch(connection: apsw.Connection, query: str, fixed: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> Any:
+def run_batch(target: Target, query: str, fixed: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> Any:
     """Runs a statement that has `<rows>` where the VALUES go; `fixed` are its parameters ?1, ?2, ... before them."""
     width = len(rows[0])
     size = next(size for size in _SIZES if size >= len(rows))
@@ -50,12 +52,12 @@ def run_batch(connection: apsw.Connection, query: str, fixed: tuple[Any, ...], r
     for row in rows:
         flat += row
     flat += [None] * (width * (size - len(rows)))
-    return connection.execute(_expanded(query, width, size), flat).get
+    return target.execute(_expanded(query, width, size), flat).get
 
 
-def match_batch(connection: apsw.Connection, query: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+def match_batch(target: Target, query: str, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     """What of a batch is there, from a statement that gives it as one JSON text."""
-    found: list[Any] = json.loads(run_batch(connection, query, (), rows))
+    found: list[Any] = json.loads(run_batch(target, query, (), rows))
     return found
 
 
@@ -65,14 +67,14 @@ def _expanded(query: str, width: int, size: int) -> str:
     return SQL[query].replace("<rows>", ",".join([row] * size))
 
 
-def values_of(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> list[Any]:
+def values_of(target: Target, sql: str, parameters: Parameters = ()) -> list[Any]:
     """What a statement gives as one JSON list: its only column, or its only row."""
-    values: list[Any] = json.loads(connection.execute(sql, parameters).get)
+    values: list[Any] = json.loads(target.execute(sql, parameters).get)
     return values
 
 
-def rows_of(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> list[list[Any]]:
+def rows_of(target: Target, sql: str, parameters: Parameters = ()) -> list[list[Any]]:
     """The rows of a statement that gives them as one JSON text."""
-    text = connection.execute(sql, parameters).get
+    text = target.execute(sql, parameters).get
     rows: list[list[Any]] = json.loads(text)
     return rows

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from threading import Event
+from time import monotonic
 
 import apsw
 
-from tasklib.core.errors import Unsupported
+from tasklib.core.errors import StoreBusy, Unsupported
 from tasklib.core.task import NewTask
 from tasklib.stores.base import Inserted
 from tasklib.stores.sqlite import schema
@@ -29,6 +31,8 @@ _OTHERS = {
     "asyncpg": "an asyncpg connection cannot be used: this queue is in SQLite, not in PostgreSQL",
 }
 
+_PAUSE = 0.002
+
 _pending: weakref.WeakKeyDictionary[apsw.Connection, set[str]] = weakref.WeakKeyDictionary()
 """Names to ring for when a caller's transaction commits."""
 
@@ -38,12 +42,20 @@ def insert_on(
     connection: object,
     tasks: Sequence[NewTask],
     clock_offset: float,
+    timeout: float,
     ring: Callable[[Sequence[str]], None],
 ) -> list[Inserted]:
     callers = _checked(address, connection)
     alone = not callers.in_transaction
     try:
-        inserted = _insert_all(callers, tasks, clock_offset)
+        inserted = _insert_patiently(callers, tasks, clock_offset, monotonic() + timeout)
+    except apsw.BusyError as error:
+        if _is_stale(error):
+            raise StoreBusy(
+                f"{address} was changed since your transaction first read it, so it can no longer write: roll it back "
+                "and try again; one that starts with BEGIN IMMEDIATE does not meet this"
+            ) from error
+        raise translated(error, address) from error
     except apsw.Error as error:
         raise translated(error, address) from error
     due = names_due([task for task, outcome in zip(tasks, inserted, strict=True) if outcome.created])
@@ -55,16 +67,37 @@ def insert_on(
     return inserted
 
 
+def _insert_patiently(
+    connection: apsw.Connection, tasks: Sequence[NewTask], clock_offset: float, deadline: float
+) -> list[Inserted]:
+    """Waits for the lock of another process, which the caller's connection need not be prepared for."""
+    while True:
+        try:
+            return _insert_all(connection, tasks, clock_offset)
+        except apsw.BusyError as error:
+            if _is_stale(error) or monotonic() >= deadline:
+                raise
+            Event().wait(_PAUSE)
+
+
+def _is_stale(error: apsw.BusyError) -> bool:
+    """The transaction has read what others changed since: no waiting helps."""
+    # Not in apsw's type stubs.
+    return bool(getattr(error, "extendedresult", None) == apsw.SQLITE_BUSY_SNAPSHOT)
+
+
 def _insert_all(connection: apsw.Connection, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
     """All or none: if it fails, the caller's transaction stays as it was."""
-    schema.check(schema.version(connection))
-    connection.execute("SAVEPOINT tasklib_insert")
+    cursor = apsw.Cursor(connection)
+    cursor.row_trace = lambda _, row: row  # not the caller's, who may turn rows into something else
+    schema.check(schema.version(cursor))
+    cursor.execute("SAVEPOINT tasklib_insert")
     try:
-        inserted = insert(connection, tasks, clock_offset)
-        connection.execute("RELEASE tasklib_insert")
+        inserted = insert(cursor, tasks, clock_offset)
+        cursor.execute("RELEASE tasklib_insert")
     except BaseException:
         if connection.in_transaction:  # a full disk may have ended it altogether
-            connection.execute("ROLLBACK TO tasklib_insert; RELEASE tasklib_insert")
+            cursor.execute("ROLLBACK TO tasklib_insert; RELEASE tasklib_insert")
         raise
     return inserted
 

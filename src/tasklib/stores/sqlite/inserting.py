@@ -6,25 +6,23 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
-import apsw
-
 from tasklib.core.task import NewTask
 from tasklib.stores.base import Inserted
-from tasklib.stores.sqlite.batches import SQL, chunks, rows_of, run_batch
+from tasklib.stores.sqlite.batches import SQL, Target, chunks, rows_of, run_batch
 from tasklib.stores.sqlite.looking import now
 from tasklib.stores.sqlite.rows import new_row, seconds
 
 
-def insert(connection: apsw.Connection, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
+def insert(target: Target, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
     """Inside the caller's transaction, or a transaction of its own where `is_one_statement` says so."""
     # The tasks of one call are created at one instant; a lone one reads the clock in its own statement.
-    created = None if len(tasks) == 1 else now(connection, clock_offset)
+    created = None if len(tasks) == 1 else now(target, clock_offset)
     for chunk in chunks([new_row(task) for task in tasks]):
-        run_batch(connection, "insert", (created, seconds(clock_offset)), chunk)
+        run_batch(target, "insert", (created, seconds(clock_offset)), chunk)
     keys = [task.idempotency_key for task in tasks if task.idempotency_key is not None]
     if not keys:
         return [Inserted(task.id, True) for task in tasks]
-    return _resolved(connection, tasks, keys)
+    return _resolved(target, tasks, keys)
 
 
 def is_one_statement(tasks: Sequence[NewTask]) -> bool:
@@ -36,8 +34,8 @@ def names_due(tasks: Sequence[NewTask]) -> list[str]:
     return [task.name for task in tasks if not task.delay_seconds]
 
 
-def _resolved(connection: apsw.Connection, tasks: Sequence[NewTask], keys: list[str]) -> list[Inserted]:
-    found = {key: UUID(task_id) for key, task_id in rows_of(connection, SQL["ids_of_keys"], {"keys": json.dumps(keys)})}
+def _resolved(target: Target, tasks: Sequence[NewTask], keys: list[str]) -> list[Inserted]:
+    found = {key: UUID(task_id) for key, task_id in rows_of(target, SQL["ids_of_keys"], {"keys": json.dumps(keys)})}
     inserted = []
     answered: set[str] = set()
     for task in tasks:

@@ -13,13 +13,13 @@ import apsw
 from tasklib.core.task import Task
 from tasklib.stores.base import Controls, Count, Filter, NameStats, Page, Point, WorkerInfo
 from tasklib.stores.sqlite import filters
-from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
+from tasklib.stores.sqlite.batches import SQL, Target, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, instant_or_none, read_task, seconds, seconds_between
 
 
-def now(connection: apsw.Connection, clock_offset: float) -> str:
-    text: str = connection.execute(SQL["now"], {"offset": seconds(clock_offset)}).get
+def now(target: Target, clock_offset: float) -> str:
+    text: str = target.execute(SQL["now"], {"offset": seconds(clock_offset)}).get
     return text
 
 

@@ -6,20 +6,20 @@ import apsw
 
 from tasklib.core.errors import SchemaMismatch
 from tasklib.stores import queries
-from tasklib.stores.sqlite.batches import SQL, values_of
+from tasklib.stores.sqlite.batches import SQL, Target, values_of
 
 STEPS = queries.load_steps(__package__ or "")
 CURRENT = STEPS[-1].version
 
 
-def version(connection: apsw.Connection) -> int | None:
+def version(target: Target) -> int | None:
     """None: there is no schema yet. Raises SchemaMismatch for tables that are not ours."""
-    tables = values_of(connection, SQL["has_tables"])
+    tables = values_of(target, SQL["has_tables"])
     if "task_migrations" not in tables:
         if tables:
             raise SchemaMismatch("the database has a table tasks that is not tasklib's; use another file")
         return None
-    found: int = connection.execute(SQL["schema_version"]).get
+    found: int = target.execute(SQL["schema_version"]).get
     return found
 
 

@@ -109,7 +109,7 @@ class SqliteStore:
         return await self._change(work, atomic=inserting.is_one_statement(tasks), after=ring)
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
-        return callers.insert_on(self._address, connection, tasks, self.clock_offset, self._ring)
+        return callers.insert_on(self._address, connection, tasks, self.clock_offset, self._timeout, self._ring)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
