@@ -21,6 +21,8 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._reply_marker: bytes | None = None
         self._request_marker: bytes | None = None
+        self._flowing = asyncio.Event()
+        self._flowing.set()
         self.faults = 0
         self.connections = 0
         self.foreign_pids = False
@@ -39,6 +41,14 @@ class Proxy:
 
     def lose_request(self, marker: bytes) -> None:
         self._request_marker = marker
+
+    def freeze(self) -> None:
+        """Lines stay open, and nothing comes through: what a partition looks like."""
+        self.faults += 1
+        self._flowing.clear()
+
+    def thaw(self) -> None:
+        self._flowing.set()
 
     @property
     def busy(self) -> bool:
@@ -91,6 +101,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event
     ) -> None:
         while data := await reader.read(65536):
+            await self._flowing.wait()
             if self._request_marker is not None and self._request_marker in data:
                 self._request_marker = None
                 self.faults += 1
@@ -106,6 +117,7 @@ class Proxy:
     ) -> None:
         first = True
         while data := await reader.read(65536):
+            await self._flowing.wait()
             if swallow.is_set():
                 self.faults += 1
                 return

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from tasklib.core.decide import Verdict
-from tasklib.core.errors import StoreUnavailable
-from tasklib.stores.base import Filter, Inserted
+from tasklib.core.errors import TRANSIENT, StoreUnavailable
+from tasklib.stores.base import ControlChange, Filter, Inserted
 from tasklib.stores.postgres import PostgresStore
 from tasklib.testing.suite.builders import (
     ANNA,
@@ -182,4 +182,30 @@ async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_ur
     assert proxy.faults >= 3
     assert (await store.count(Filter(), 1000)).value == 600
     assert (await store.count(Filter(states=["completed"]), 1000)).value == 600
+    await store.close()
+
+
+async def test_a_silent_partition_lasts_no_longer_than_the_deadline(proxy: Proxy):
+    store = PostgresStore(proxy.url, call_timeout=1.0)
+    await store.open()
+    await submit_several(store, 4)
+    await store.control(ControlChange(name="work", concurrency=3))
+    claims = await claim(store, 2)
+    proxy.freeze()
+    loop = asyncio.get_running_loop()
+    for call in (
+        lambda: submit(store),
+        lambda: claim(store, 1),
+        lambda: store.settle([completed(claims[0]), failed(claims[1])]),
+        lambda: store.page(Filter(), limit=5),
+        lambda: store.extend(ANNA, [lease_of(claims[0])], 60),
+        store.tidy,
+    ):
+        begun = loop.time()
+        with pytest.raises(TRANSIENT):
+            await call()
+        assert loop.time() - begun < 2.5
+    proxy.thaw()
+    proxy.cut()
+    assert await store.settle([completed(claims[0]), failed(claims[1])]) == [Verdict.APPLIED] * 2
     await store.close()

@@ -5,7 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import tasklib
-from tasklib import TaskWorker, task
+from tasklib import Config, TaskWorker, task
 
 
 @task
@@ -97,3 +97,11 @@ def workers() -> None:
     TaskWorker(concurrency="4")  # type: ignore[arg-type]  # error: concurrency is a whole number
     TaskWorker(poll_interval_seconds=None)  # type: ignore[arg-type]  # error: seconds are needed
     TaskWorker(threads=4)  # type: ignore[call-arg]  # error: unknown argument
+
+
+def configurations() -> None:
+    Config(database_url=5)  # type: ignore[arg-type]  # error: a URL is text
+    Config(max_retries="3")  # type: ignore[arg-type]  # error: max_retries is a whole number
+    Config(retries=3)  # type: ignore[call-arg]  # error: unknown setting
+    Config("sqlite:///tasks.db")  # type: ignore[call-arg]  # error: settings are given by name
+    Config(shutdown_grace_seconds=None)  # type: ignore[arg-type]  # error: seconds are needed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import typer
 
@@ -30,7 +30,7 @@ class Session:
     def config(self) -> Config:
         return self.configure()
 
-    def configure(self, **settings: object) -> Config:
+    def configure(self, **settings: Any) -> Config:
         """The settings: arguments win over variables, variables over defaults."""
         if self.database_url is not None:
             settings["database_url"] = self.database_url

@@ -67,6 +67,18 @@ def decode(text: str | bytes, *, field: str = "value") -> Any:
         raise InvalidValue(f"{field}: not valid JSON: {error}", field=field) from None
 
 
+def check_keys(value: Any, *, field: str) -> None:
+    """Refuses keys that are not text where no type says how to read them back; a serialiser would make them text."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise InvalidValue(f"{field}: keys must be text, got {key!r:.80}", field=field)
+            check_keys(item, field=f"{field}.{key:.80}")
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            check_keys(item, field=f"{field}[{index}]")
+
+
 def clip_error(text: str, limit: int = ERROR_LIMIT) -> str:
     """An error text that any backend can hold: no NUL, no lone surrogates, at most `limit` bytes, its end kept."""
     data = text.replace("\0", "\\x00").encode("utf-8", "backslashreplace")

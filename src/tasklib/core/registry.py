@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import sys
+import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 from pydantic_core import PydanticSerializationError
+from typing_extensions import is_typeddict
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
@@ -63,6 +65,8 @@ class TaskType:
     is_async: bool
     parameters: Mapping[str, str]
     """Model field -> parameter name; they differ where the parameter's name cannot be a field's."""
+    loose: frozenset[str]
+    """Parameters (and `return`) whose annotation leaves keys of dicts open: there they must be text."""
     takes_payload: bool = False
     """Called with the stored value itself, not with keyword arguments (handlers of the fluent door)."""
 
@@ -73,8 +77,13 @@ class TaskType:
                 bound = self.signature.bind_partial(*args, **kwargs)
             except TypeError as error:
                 raise TaskValidationError(f"{self.params.__name__}: {error}", errors=[]) from None
-            kwargs = bound.arguments
+            kwargs = dict(bound.arguments)
+            for parameter in self.signature.parameters.values():
+                if parameter.kind is parameter.VAR_KEYWORD:
+                    kwargs.update(kwargs.pop(parameter.name, {}))
         try:
+            for name in self.loose.intersection(kwargs):
+                codec.check_keys(kwargs[name], field=name)
             model = self.params.__pydantic_validator__.validate_python(dict(kwargs))
             text = self.params.__pydantic_serializer__.to_json(model, by_alias=True, round_trip=True, warnings="none")
             return codec.vet(text.decode(), field="kwargs", limit=limit)
@@ -99,7 +108,11 @@ class TaskType:
         if value is None:
             return '{"value":null}'
         try:
+            if "return" in self.loose:
+                codec.check_keys(value, field="result")
             text = self.returns.serializer.to_json(value, by_alias=True, round_trip=True, warnings="none").decode()
+        except InvalidValue:
+            raise
         except (PydanticSerializationError, UnicodeError, RecursionError, ValueError, TypeError) as error:
             kind = type(value).__name__
             raise InvalidValue(f"result: a {kind} cannot be stored as JSON: {error}", field="result") from None
@@ -192,6 +205,7 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
         returns=returns,
         is_async=inspect.iscoroutinefunction(function),
         parameters=renamed,
+        loose=frozenset(name for name in (*signature.parameters, "return") if _is_loose(hints.get(name, Any))),
     )
 
 
@@ -214,13 +228,21 @@ def _hints(function: Callable[..., Any], label: str, depth: int) -> dict[str, An
 def _result_config(annotation: Any) -> ConfigDict | None:
     """Pydantic takes no outside configuration for types that carry their own."""
     carries = isinstance(annotation, type) and (
-        issubclass(annotation, BaseModel)
-        or hasattr(annotation, "__dataclass_fields__")
-        or typing.is_typeddict(annotation)
+        issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__") or is_typeddict(annotation)
     )
     return (
         None if carries else ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
     )
+
+
+def _is_loose(annotation: Any) -> bool:
+    """True where a dict of any keys would pass."""
+    if annotation in (Any, object, dict, list, tuple):
+        return True
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is dict:
+        return arguments[0] in (str, Any) and _is_loose(arguments[1])
+    return origin in (list, tuple, typing.Union, types.UnionType, typing.Annotated) and any(map(_is_loose, arguments))
 
 
 def _field_name(parameter: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -32,41 +32,43 @@ class Config(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
-    database_url: str = Field("sqlite:///tasklib.db", repr=False, min_length=1)
+    database_url: str = Field(default="sqlite:///tasklib.db", repr=False, min_length=1)
     """`sqlite:///file.db`, `postgresql://...` or `memory://`."""
-    max_retries: Whole = Field(3, ge=-1, le=2**31 - 2)
+    max_retries: Whole = Field(default=3, ge=-1, le=2**31 - 2)
     """Retries after the first attempt; -1 is unlimited."""
-    base_retry_delay_seconds: Number = Field(5.0, ge=0, le=1e9)
-    retry_backoff_multiplier: Number = Field(2.0, ge=0, le=1e6)
-    max_retry_delay_seconds: Number = Field(LONGEST_DELAY, ge=0, le=1e9)
-    retry_jitter: Number = Field(0.0, ge=0, le=1)
+    base_retry_delay_seconds: Number = Field(default=5.0, ge=0, le=1e9)
+    retry_backoff_multiplier: Number = Field(default=2.0, ge=0, le=1e6)
+    max_retry_delay_seconds: Number = Field(default=LONGEST_DELAY, ge=0, le=1e9)
+    retry_jitter: Number = Field(default=0.0, ge=0, le=1)
     """0.2 spreads each delay by ±20 %."""
-    lock_timeout_seconds: Number = Field(600.0, gt=0, le=1e9)
+    lock_timeout_seconds: Number = Field(default=600.0, gt=0, le=1e9)
     """The lease: how long a claim holds without being extended."""
-    default_task_timeout_seconds: Whole | None = Field(None, ge=1, le=2**31 - 1)
-    worker_id: str | None = Field(None, min_length=1, max_length=200)
+    default_task_timeout_seconds: Whole | None = Field(default=None, ge=1, le=2**31 - 1)
+    worker_id: str | None = Field(default=None, min_length=1, max_length=200)
     """A name; what is stored adds a random part for each start of the process."""
-    heartbeat_seconds: Number = Field(10.0, gt=0, le=1e9)
-    dead_after_seconds: Number = Field(30.0, gt=0, le=1e9)
+    heartbeat_seconds: Number = Field(default=10.0, gt=0, le=1e9)
+    dead_after_seconds: Number = Field(default=30.0, gt=0, le=1e9)
     """A worker silent for longer is taken for dead."""
-    shutdown_grace_seconds: Number = Field(30.0, ge=0, le=1e9)
+    shutdown_grace_seconds: Number = Field(default=30.0, ge=0, le=1e9)
     """How long running tasks may go on after a stop signal."""
-    keep_completed_seconds: Number | None = Field(None, ge=0)
+    keep_completed_seconds: Number | None = Field(default=None, ge=0)
     """Retention of completed and cancelled tasks; None keeps them for ever."""
-    keep_failed_seconds: Number | None = Field(None, ge=0)
-    max_payload_bytes: Whole = Field(codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
-    max_result_bytes: Whole = Field(codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
-    pool_size: Whole = Field(10, ge=1, le=1000)
+    keep_failed_seconds: Number | None = Field(default=None, ge=0)
+    max_payload_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
+    max_result_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
+    pool_size: Whole = Field(default=10, ge=1, le=1000)
     """Most connections of one process to a database server."""
-    call_timeout_seconds: Number = Field(30.0, gt=0, le=3600)
+    call_timeout_seconds: Number = Field(default=30.0, gt=0, le=3600)
     """How long one call to the database may take, reconnecting included."""
 
-    def __init__(self, **values: Any) -> None:
-        _refuse_misspelt_variables()
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise _refusal(error) from None
+    if not TYPE_CHECKING:  # type checkers derive the arguments from the fields
+
+        def __init__(self, **values: Any) -> None:
+            _refuse_misspelt_variables()
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise _refusal(error) from None
 
     @model_validator(mode="after")
     def _check_heartbeat(self) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from tasklib.engine.config import Config
@@ -33,6 +34,16 @@ def use_engine(engine: Engine | None) -> Engine | None:
         before = _engine
         _set(engine)
     return before
+
+
+def _forget_lock() -> None:
+    """In a forked child: a thread that is not there may have held it."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_lock)
 
 
 def _set(engine: Engine | None) -> None:

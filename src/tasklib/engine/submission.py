@@ -24,6 +24,10 @@ class IdSource:
         self._last = 0
         self._sequence = 0
 
+    def forget_lock(self) -> None:
+        """In a forked child: a thread that is not there may have held it."""
+        self._lock = threading.Lock()
+
     def next(self) -> UUID:
         with self._lock:
             millisecond = time.time_ns() // 1_000_000
@@ -37,7 +41,11 @@ class IdSource:
         return uuid7(last, sequence, int.from_bytes(os.urandom(8), "big"))
 
 
-new_id = IdSource().next
+_ids = IdSource()
+new_id = _ids.next
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.forget_lock)
 
 NO_OPTIONS = SubmitOptions()
 

@@ -48,7 +48,7 @@ class ClaimRequest:
     slots: int
     """How many can start at once."""
     prefetch: int = 0
-    """How many more may be taken to wait in the worker. Tasks that must run alone and types with limits are never among them."""
+    """How many more may be taken to wait in the worker; never tasks that must run alone, or types with limits."""
     lease_seconds: float = 600.0
     per_name: dict[str, int] = field(default_factory=dict)
     """At most this many of a name in this claim (a worker's own parallelism for a type)."""
@@ -58,8 +58,8 @@ class Claimed(NamedTuple):
     claims: list[Claim]
     """In the order of SPEC: priority, then first come first served."""
     next_due_in: float | None
-    """Seconds until the next task of these names may become claimable through time alone (a due time, a rate limit's
-    next permit): a hint for how long to sleep, looked up only when fewer than `slots` were claimed; None if nothing waits."""
+    """Seconds until something may become claimable through time alone (a due time, a rate limit's next permit): a hint
+    for how long to sleep, looked up only when fewer than `slots` were claimed. None: nothing waits."""
 
 
 class Held(NamedTuple):
@@ -130,10 +130,10 @@ UNSET = Unset()
 class ControlChange:
     name: str = ""
     paused: bool | Unset = UNSET
-    operator_rate: float | None | Unset = UNSET
+    operator_rate: float | Unset | None = UNSET
     """None clears the operator's value; 0 means: no limit, whatever the code says."""
-    default_rate: float | None | Unset = UNSET
-    concurrency: int | None | Unset = UNSET
+    default_rate: float | Unset | None = UNSET
+    concurrency: int | Unset | None = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +195,34 @@ class Point:
     """Index into decide.LATENCY_BOUNDS_MS; UNTIMED for moves that ran nothing."""
     count: int
     run_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A key to the REST API. Only its hash is kept."""
+
+    id: str
+    """Public: what lists and revocations name it by."""
+    label: str
+    role: str
+    digest: str
+    """SHA-256 of the token, in hexadecimal."""
+    created_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """Who did what: an operator's action on a task, on many, or on a control."""
+
+    actor: str
+    action: str
+    task_id: UUID | None = None
+    name: str | None = None
+    detail: str = "{}"
+    """JSON text."""
+    at: datetime | None = None
+    """The store's clock; None until it is stored."""
 
 
 class Store(Protocol):
@@ -317,6 +345,26 @@ class Store(Protocol):
 
     async def control(self, change: ControlChange) -> Controls:
         """Changes what is given and wakes everybody."""
+        ...
+
+    # -- tokens and audit -------------------------------------------------------------------------------------------
+
+    async def add_token(self, token: Token) -> None: ...
+
+    async def tokens(self) -> list[Token]:
+        """All that were ever made and not forgotten, oldest first, revoked ones too."""
+        ...
+
+    async def revoke_token(self, token_id: str) -> bool:
+        """False: there is no such token, or it was revoked before."""
+        ...
+
+    async def note(self, entries: Sequence[AuditEntry]) -> None:
+        """Keeps operators' actions."""
+        ...
+
+    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+        """The latest actions, newest first: on one task, or all."""
         ...
 
     # -- wake ---------------------------------------------------------------------------------------------------------

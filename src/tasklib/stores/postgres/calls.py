@@ -129,27 +129,32 @@ class Calls:
 
 
 @asynccontextmanager
-async def transaction(connection: Connection, timeout: float) -> AsyncIterator[None]:
-    """READ COMMITTED, whatever the server's default is: each statement is to see what was committed before it."""
-    await connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED", timeout=timeout)
-    try:
+async def transaction(connection: Connection, timeout: float | None) -> AsyncIterator[None]:
+    """READ COMMITTED, whatever the server's default is: each statement is to see what was committed before it. The
+    timeout is for all statements together."""
+    async with _block(connection, timeout, "BEGIN ISOLATION LEVEL READ COMMITTED"):
         yield
-    except Exception:
-        if not connection.is_closed():
-            await connection.execute("ROLLBACK", timeout=timeout)
-        raise
-    await connection.execute("COMMIT", timeout=timeout)
 
 
 @asynccontextmanager
 async def reading(connection: Connection, timeout: float) -> AsyncIterator[None]:
     """Planned for the values at hand: how selective a filter is decides which way is short."""
-    await connection.execute("BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan", timeout=timeout)
-    try:
+    async with _block(connection, timeout, "BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"):
         yield
-    finally:
-        if not connection.is_closed():
-            await connection.execute("COMMIT", timeout=timeout)
+
+
+@asynccontextmanager
+async def _block(connection: Connection, timeout: float | None, begin: str) -> AsyncIterator[None]:
+    async with asyncio.timeout(timeout):
+        await connection.execute(begin)
+        try:
+            yield
+        except asyncpg.PostgresError:
+            # Refused by the server, which is there. After anything else the connection is given up.
+            if not connection.is_closed():
+                await connection.execute("ROLLBACK")
+            raise
+        await connection.execute("COMMIT")
 
 
 def render(target: Target) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -82,7 +83,8 @@ class Claims:
     def _free(self, request: ClaimRequest, names: Sequence[str]) -> Callable[[Connection, float], Awaitable[_Result]]:
         async def work(connection: Connection, timeout: float) -> _Result:
             caps = [request.per_name.get(name) for name in names]
-            return await self._rounds(connection, timeout, request, names, caps, [], request.slots, request.prefetch)
+            async with asyncio.timeout(timeout):
+                return await self._rounds(connection, request, names, caps, [], request.slots, request.prefetch)
 
         return work
 
@@ -91,15 +93,13 @@ class Claims:
     ) -> Callable[[Connection, float], Awaitable[_Result]]:
         async def work(connection: Connection, timeout: float) -> _Result:
             async with transaction(connection, timeout):
-                permits = await Permits.lock(self._calls, connection, names, timeout)
+                permits = await Permits.lock(self._calls, connection, names)
                 caps = [_least(request.per_name.get(name), permits.cap(name)) for name in names]
                 slots, prefetch = request.slots - already, request.prefetch
                 whole = permits.cap(ALL)
                 if whole is not None:
                     slots, prefetch = min(slots, whole), 0
-                claims, seen = await self._rounds(
-                    connection, timeout, request, names, caps, permits.names, slots, prefetch
-                )
+                claims, seen = await self._rounds(connection, request, names, caps, permits.names, slots, prefetch)
             permits.spend(claims)
             self._limited = permits.used
             return claims, _Seen(
@@ -115,7 +115,6 @@ class Claims:
     async def _rounds(
         self,
         connection: Connection,
-        timeout: float,
         request: ClaimRequest,
         names: Sequence[str],
         caps: Sequence[int | None],
@@ -132,7 +131,7 @@ class Claims:
         left = list(caps)
         force = self._promote_first
         if force:
-            self._promote_first = await self._promote(connection, timeout)
+            self._promote_first = await self._promote(connection)
         for _ in range(_ROUNDS):
             *rows, last = await connection.fetch(
                 calls.sql["claim_under_limits" if permitted else "claim"],
@@ -145,23 +144,22 @@ class Claims:
                 lease,
                 calls.offset,
                 force,
-                timeout=timeout,
             )
             claims += map(Claim._make, rows)
             seen = _Seen(**json.loads(last["kwargs"]))
             if len(claims) >= slots or not (seen.stale or (seen.unpromoted and not force)):
                 break
             if seen.stale:
-                await connection.execute(calls.sql["demote"], calls.offset, names, timeout=timeout)
+                await connection.execute(calls.sql["demote"], calls.offset, names)
                 left = _reduced(names, caps, claims)
             if not force:
-                self._promote_first = await self._promote(connection, timeout)
+                self._promote_first = await self._promote(connection)
                 force = True
         return claims, seen
 
-    async def _promote(self, connection: Connection, timeout: float) -> bool:
+    async def _promote(self, connection: Connection) -> bool:
         """Makes ready what has become due. True where there was something: then the next claim begins with it."""
-        status = await connection.execute(self._calls.sql["promote"], self._calls.offset, timeout=timeout)
+        status = await connection.execute(self._calls.sql["promote"], self._calls.offset)
         return bool(status != "UPDATE 0")
 
 

@@ -52,19 +52,19 @@ class Permits:
         self._buckets = buckets
 
     @classmethod
-    async def lock(cls, calls: Calls, connection: Connection, names: Sequence[str], timeout: float) -> Permits:
-        rows = await connection.fetch(calls.sql["lock_limits"], names, calls.offset, timeout=timeout)
+    async def lock(cls, calls: Calls, connection: Connection, names: Sequence[str]) -> Permits:
+        rows = await connection.fetch(calls.sql["lock_limits"], names, calls.offset)
         buckets = {name: _refilled(*values) for name, *values in rows}
         # After the lock, in a new snapshot: what the holder before us claimed must be in the count.
         counted = [name for name, bucket in buckets.items() if name != ALL and bucket.concurrency is not None]
         if counted:
-            rows = await connection.fetch(calls.sql["count_running"], counted, timeout=timeout)
+            rows = await connection.fetch(calls.sql["count_running"], counted)
             running = dict(map(tuple, rows))
             for name in counted:
                 buckets[name].free = (buckets[name].concurrency or 0) - running.get(name, 0)
         whole = buckets.get(ALL)
         if whole is not None and whole.concurrency is not None:
-            whole.free = whole.concurrency - await connection.fetchval(calls.sql["count_all_running"], timeout=timeout)
+            whole.free = whole.concurrency - await connection.fetchval(calls.sql["count_all_running"])
         return cls(buckets)
 
     @property

@@ -102,9 +102,9 @@ class Pruner:
 async def tidy(calls: Calls) -> None:
     async def work(connection: Connection, timeout: float) -> None:
         async with transaction(connection, timeout):
-            if await connection.fetchval(calls.sql["tidy_lock"], timeout=timeout):
+            if await connection.fetchval(calls.sql["tidy_lock"]):
                 for name in ("merge_minutes", "merge_hours", "merge_epoch", "forget_workers"):
-                    await connection.execute(calls.sql[name], calls.offset, timeout=timeout)
+                    await connection.execute(calls.sql[name], calls.offset)
 
     await calls.run(work)
 

@@ -41,14 +41,14 @@ async def migrate(calls: Calls, *, plan: bool = False) -> list[str]:
     async def look(connection: Connection, timeout: float) -> list[str]:
         return [step.name for step in _missing(calls, await _version(calls, connection, timeout))]
 
-    async def work(connection: Connection, timeout: float) -> list[str]:
-        async with transaction(connection, timeout):
+    async def work(connection: Connection, _: float) -> list[str]:
+        async with transaction(connection, None):
             # However long it takes. The lock makes a second one wait, and then find nothing to do.
             await connection.execute("SET LOCAL statement_timeout = 0")
             await connection.execute(calls.sql["migration_lock"])
             if calls.target.creates_schema:
                 await _create_schema(calls, connection)
-            missing = _missing(calls, await _version(calls, connection, timeout))
+            missing = _missing(calls, await _version(calls, connection, None))
             for step in missing:
                 await connection.execute(step.sql)
                 await connection.execute(calls.sql["record_migration"], step.version, step.name)
@@ -63,7 +63,7 @@ async def _create_schema(calls: Calls, connection: Connection) -> None:
         await connection.execute(calls.sql["create_schema"])
 
 
-async def _version(calls: Calls, connection: Connection, timeout: float) -> int | None:
+async def _version(calls: Calls, connection: Connection, timeout: float | None) -> int | None:
     schema = calls.target.schema
     ours, taken = await connection.fetchrow(calls.sql["has_tables"], schema, timeout=timeout)
     version: Any = None

@@ -98,10 +98,9 @@ class Wakes:
         pause = _FIRST_PAUSE
         while True:
             try:
-                if self._calls.target.pgbouncer:
-                    return
                 await self._stay()
-                return  # nobody listens any more
+                self._settled.set()
+                return  # nobody listens any more, or nobody can
             except Exception:
                 # Whatever it was: polling goes on, and so do the attempts. The verbs report what is wrong.
                 pass
@@ -111,6 +110,8 @@ class Wakes:
     async def _stay(self) -> None:
         """One connection's life as the home connection."""
         pool = self._calls.pool
+        if self._calls.target.pgbouncer:
+            return
         connection = await self._calls.connect(_CHECK_TIMEOUT)
         if self._calls.target.pgbouncer:
             connection.terminate()

@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
@@ -27,6 +28,7 @@ _SHARED_COMMIT = 64
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.01
 _PROGRESS_STEPS = 200_000
+_AFTER_FORK_SECONDS = 30.0
 
 
 class Job:
@@ -54,13 +56,21 @@ class Job:
         self.result: Any = None
 
 
+class Rest:
+    """Asks a lane to stand still while the process forks."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self.over = threading.Event()
+
+
 class Lane:
-    """A connection that only its own thread touches. A lane is never used after a fork."""
+    """A connection that only its own thread touches. A lane is never used after a fork, and none is open during one."""
 
     def __init__(self, address: Address, name: str) -> None:
         self._address = address
         self._name = name
-        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | Rest | None] = SimpleQueue()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -100,14 +110,25 @@ class Lane:
     async def stopped(self) -> None:
         """Returns when the thread has ended and its connection is closed."""
         if self._thread is not None and os.getpid() == self._pid:
-            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+            # Not in an executor: at the end of the interpreter, when the bridge closes, there is none to be had.
+            while self._thread.is_alive():
+                self._thread.join(0.001)
+                await asyncio.sleep(0)
+
+    def rest(self) -> Rest:
+        """In the thread that forks: returns when this lane stands still."""
+        rest = Rest()
+        self._jobs.put(rest)
+        while self._thread is not None and self._thread.is_alive() and not rest.begun.wait(0.01):
+            pass
+        return rest
 
     # -- in the thread ------------------------------------------------------------------------------------------------
 
     def _live(self, opened: Job) -> None:
         # A local of this frame: after a fork the child has no such thread, and nothing there can close the connection.
         try:
-            connection = self._retried(lambda: connect(self._address), opened.deadline)
+            connection = self._connect(opened.deadline)
         except Exception as error:
             self._closing.set()
             _resolve([(opened, error)])
@@ -115,22 +136,43 @@ class Lane:
         connection.set_progress_handler(lambda: monotonic() > self._deadline, _PROGRESS_STEPS)
         _resolve([(opened, None)])
         while (batch := self._next_batch()) is not None:
-            self._serve(connection, batch)
+            if not isinstance(batch, Rest):
+                self._serve(connection, batch)
+            elif self._address.path is None:  # closing it would empty it
+                batch.begun.set()
+                batch.over.wait()
+            else:
+                connection.close()
+                _lanes.discard(self)
+                batch.begun.set()
+                batch.over.wait()
+                try:
+                    connection = self._connect(monotonic() + _AFTER_FORK_SECONDS)
+                except Exception:
+                    self._closing.set()
+                    break
+                connection.set_progress_handler(lambda: monotonic() > self._deadline, _PROGRESS_STEPS)
         connection.close()
         self._refuse_rest()
 
-    def _next_batch(self) -> list[Job] | None:
+    def _connect(self, deadline: float) -> apsw.Connection:
+        with _opening:
+            connection = self._retried(lambda: connect(self._address), deadline)
+            _lanes.add(self)
+        return connection
+
+    def _next_batch(self) -> list[Job] | Rest | None:
         job = self._jobs.get()
-        if job is None:
-            return None
+        if job is None or isinstance(job, Rest):
+            return job
         batch = [job]
         while job.writes and len(batch) < _SHARED_COMMIT:
             try:
                 job = self._jobs.get_nowait()
             except Empty:
                 break
-            if job is None:
-                self._jobs.put(None)
+            if job is None or isinstance(job, Rest):
+                self._jobs.put(job)
                 break
             batch.append(job)
         return batch
@@ -186,7 +228,9 @@ class Lane:
                 job = self._jobs.get_nowait()
             except Empty:
                 return
-            if job is not None:
+            if isinstance(job, Rest):
+                job.begun.set()
+            elif job is not None:
                 _resolve([(job, StoreClosed("the store is closed"))])
 
 
@@ -238,3 +282,32 @@ def _set(items: list[tuple[Job, Exception | None]]) -> None:
                 job.future.set_result(job.result)
             else:
                 job.future.set_exception(error)
+
+
+# SQLite keeps the locks of a process in memory, and a fork copies that memory but not the locks: the child would wait
+# for locks that nobody holds, and write without holding its own. So no connection to a file is open during a fork.
+_opening = threading.Lock()
+_lanes: weakref.WeakSet[Lane] = weakref.WeakSet()
+_resting: list[Rest] = []
+
+
+def _before_fork() -> None:
+    _opening.acquire()
+    _resting.extend([lane.rest() for lane in list(_lanes)])
+
+
+def _after_fork_in_parent() -> None:
+    _opening.release()
+    for rest in _resting:
+        rest.over.set()
+    _resting.clear()
+
+
+def _after_fork_in_child() -> None:
+    global _opening, _lanes
+    _opening, _lanes = threading.Lock(), weakref.WeakSet()
+    _resting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

@@ -1,0 +1,88 @@
+"""One action on everything that matches a filter, in batches, each task under its own guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from enum import StrEnum
+from uuid import UUID
+
+from tasklib.core import decide
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.errors import TaskConflict
+from tasklib.core.task import Task, TaskState
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Count, Filter
+
+BATCH = 500
+COUNT_CAP = 1_000_000
+
+
+class Action(StrEnum):
+    RETRY = "retry"
+    CANCEL = "cancel"
+    DELETE = "delete"
+
+
+CONCERNS: dict[Action, tuple[str, ...]] = {
+    Action.RETRY: (TaskState.FAILED,),
+    Action.CANCEL: (TaskState.PENDING, TaskState.FAILED, TaskState.RUNNING),
+    Action.DELETE: (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED),
+}
+"""The states in which a task can be the object of the action; others that match the filter are left alone."""
+
+
+def concerned(action: Action, where: Filter) -> Filter:
+    """The filter, narrowed to what the action can be done to."""
+    asked = CONCERNS[action] if where.states is None else [state for state in where.states if state in CONCERNS[action]]
+    finished = {Action.CANCEL: False, Action.DELETE: True}.get(action, where.terminal)
+    return Filter(
+        names=where.names,
+        name_prefix=where.name_prefix,
+        states=asked,
+        terminal=finished,
+        tags=where.tags,
+        worker_id=where.worker_id,
+        error_text=where.error_text,
+        created_after=where.created_after,
+        created_before=where.created_before,
+        ids=where.ids,
+    )
+
+
+async def count(engine: Engine, action: Action, where: Filter) -> Count:
+    """How many tasks the action would be done to."""
+    narrowed = concerned(action, where)
+    return await engine.count(narrowed, COUNT_CAP) if narrowed.states else Count(0, False)
+
+
+async def perform(engine: Engine, action: Action, where: Filter) -> AsyncIterator[int]:
+    """Does it to all that match now; yields after each batch how many were done. What somebody else changed meanwhile
+    is passed over."""
+    narrowed = concerned(action, where)
+    cursor: UUID | None = None
+    while narrowed.states:
+        page = await engine.page(narrowed, limit=BATCH, cursor=cursor, oldest_first=True)
+        yield await _do(engine, action, page.tasks)
+        if page.next_cursor is None:
+            return
+        cursor = page.next_cursor
+
+
+async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> int:
+    store = await engine.store()
+    if action is Action.DELETE:
+        verdicts = await store.delete([(task.id, task.version) for task in tasks if task.completed_at is not None])
+        return verdicts.count(Verdict.APPLIED)
+    changes: list[Change] = []
+    running: list[UUID] = []
+    for task in tasks:
+        try:
+            change = decide.cancel(task) if action is Action.CANCEL else decide.retry_by_hand(task)
+        except TaskConflict:
+            continue
+        if change is None:
+            running.append(task.id)
+        else:
+            changes.append(change)
+    done = (await store.settle(changes)).count(Verdict.APPLIED) if changes else 0
+    return done + (len(await store.request_cancel(running)) if running else 0)
