@@ -6,7 +6,8 @@
 -- For a schema of its own (?schema=billing in tasklib's URL):  sed 's/public\./billing./g' 001_add_tasks_table.sql
 --
 -- To undo it, with all tasks:
---     DROP TABLE public.tasks, public.task_workers, public.task_controls, public.task_counts, public.task_migrations;
+--     DROP TABLE public.tasks, public.task_workers, public.task_controls, public.task_counts;
+--     DROP TABLE public.task_tokens, public.task_audit, public.task_migrations;
 --     DROP FUNCTION public.task_counts_deleted(), public.task_counts_truncated();
 
 -- The record: one row holds everything about a task. See docs for the meaning of each column.
@@ -110,6 +111,28 @@ CREATE TABLE public.task_counts (
     autovacuum_vacuum_threshold = 5000
 );
 CREATE INDEX ix_task_counts_minute ON public.task_counts (minute);
+
+-- Keys to the REST API; only hashes of them.
+CREATE TABLE public.task_tokens (
+    id varchar NOT NULL PRIMARY KEY,
+    label varchar NOT NULL,
+    role varchar NOT NULL,
+    digest varchar NOT NULL UNIQUE,
+    created_at timestamptz NOT NULL,
+    revoked_at timestamptz
+);
+
+-- Who retried, cancelled, deleted, paused or changed a limit.
+CREATE TABLE public.task_audit (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at timestamptz NOT NULL,
+    actor varchar NOT NULL,
+    action varchar NOT NULL,
+    task_id uuid,
+    name varchar,
+    detail jsonb NOT NULL
+);
+CREATE INDEX ix_task_audit_task_id ON public.task_audit (task_id) WHERE task_id IS NOT NULL;
 
 -- Marks the schema as tasklib's.
 CREATE TABLE public.task_migrations (

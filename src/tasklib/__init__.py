@@ -47,7 +47,6 @@ from tasklib.core.task import (
     is_running,
     is_terminal,
 )
-from tasklib.engine.default import init
 from tasklib.doors.functions import TaskFunction, task
 from tasklib.doors.handle import TaskHandle
 from tasklib.doors.library import (
@@ -70,6 +69,7 @@ from tasklib.doors.library import (
     wait_for_async,
 )
 from tasklib.engine.config import Config
+from tasklib.engine.default import init
 from tasklib.worker.current import RunningTask, current_task
 from tasklib.worker.worker import TaskWorker
 

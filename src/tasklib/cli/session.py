@@ -11,9 +11,9 @@ import typer
 
 from tasklib.cli.output import Printer
 from tasklib.core.errors import InvalidInput
-from tasklib.engine.default import use_engine
 from tasklib.engine.backends import Backend
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 
 T = TypeVar("T")

@@ -29,7 +29,9 @@ except ImportError as error:
 
 __all__ = ["TABLES", "include_object", "tasks_table"]
 
-TABLES = frozenset({"tasks", "task_workers", "task_controls", "task_counts", "task_migrations"})
+TABLES = frozenset(
+    {"tasks", "task_workers", "task_controls", "task_counts", "task_tokens", "task_audit", "task_migrations"}
+)
 """Everything that tasklib keeps in a schema."""
 
 _ID_DEFAULT = (

@@ -305,7 +305,9 @@ class Store(Protocol):
         """Deletes finished tasks, each under its version."""
         ...
 
-    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False) -> int:
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+    ) -> int:
         """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
         (dry run: how many there are, `limit` aside)."""
         ...

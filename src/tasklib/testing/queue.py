@@ -10,8 +10,8 @@ from typing import Any
 from tasklib.core.registry import Registry, default_registry
 from tasklib.core.task import Task
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import use_engine
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import forget_memory

@@ -12,6 +12,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import (
+    AuditEntry,
     Claimed,
     ClaimRequest,
     ControlChange,
@@ -25,11 +26,12 @@ from tasklib.stores.base import (
     NameStats,
     Page,
     Point,
+    Token,
     Traits,
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.postgres import callers, checkup, looks, operates, schema, settles, submits
+from tasklib.stores.postgres import callers, checkup, ledger, looks, operates, schema, settles, submits
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.claims import Claims
 from tasklib.stores.postgres.connect import parse
@@ -170,6 +172,23 @@ class PostgresStore:
 
     async def control(self, change: ControlChange) -> Controls:
         return await operates.control(self._calls, change)
+
+    # -- tokens and audit -------------------------------------------------------------------------------------------
+
+    async def add_token(self, token: Token) -> None:
+        await ledger.add_token(self._calls, token)
+
+    async def tokens(self) -> list[Token]:
+        return await ledger.tokens(self._calls)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await ledger.revoke_token(self._calls, token_id)
+
+    async def note(self, entries: Sequence[AuditEntry]) -> None:
+        await ledger.note(self._calls, entries)
+
+    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+        return await ledger.noted(self._calls, task_id, limit)
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 

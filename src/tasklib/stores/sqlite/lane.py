@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
@@ -115,6 +116,11 @@ class Lane:
                 self._thread.join(0.001)
                 await asyncio.sleep(0)
 
+    def join(self) -> None:
+        """The same, in a thread that may wait."""
+        if self._thread is not None:
+            self._thread.join()
+
     def rest(self) -> Rest:
         """In the thread that forks: returns when this lane stands still."""
         rest = Rest()
@@ -178,14 +184,14 @@ class Lane:
         return batch
 
     def _serve(self, connection: apsw.Connection, batch: list[Job]) -> None:
-        shared = [job for job in batch if job.writes and not job.future.cancelled()]
+        shared = [job for job in batch if job.writes]
         if len(shared) > 1 and self._commit_together(connection, shared):
             _finish(shared)
-            batch = [job for job in batch if job not in shared]
+            batch = [job for job in batch if not job.writes]
         for job in batch:
             try:
                 self._deadline = job.deadline
-                job.result = self._retried(lambda job=job: _transact(connection, job), job.deadline)  # type: ignore[misc]
+                self._retried(partial(_transact, connection, job), job.deadline)
             except Exception as error:
                 _resolve([(job, error)])
             else:
@@ -195,12 +201,8 @@ class Lane:
         """All or none. False: something went wrong; each is to be tried by itself."""
         self._deadline = min(job.deadline for job in jobs)
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            for job in jobs:
-                job.result = job.work(connection)
-            connection.execute("COMMIT")
+            self._retried(lambda: _transact_all(connection, jobs), self._deadline)
         except Exception:
-            roll_back(connection)
             return False
         return True
 
@@ -241,20 +243,29 @@ def roll_back(connection: apsw.Connection) -> None:
             connection.execute("ROLLBACK")
 
 
-def _transact(connection: apsw.Connection, job: Job) -> Any:
-    if job.future.cancelled():  # given up while it waited for its turn, or for a lock
-        job.after = None
-        return None
-    if not job.writes or job.atomic:
-        return job.work(connection)
+def _transact(connection: apsw.Connection, job: Job) -> None:
+    if job.writes and not job.atomic:
+        _transact_all(connection, [job])
+    else:
+        _run(connection, job)
+
+
+def _transact_all(connection: apsw.Connection, jobs: list[Job]) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        result = job.work(connection)
+        for job in jobs:
+            _run(connection, job)
         connection.execute("COMMIT")
     except BaseException:
         roll_back(connection)
         raise
-    return result
+
+
+def _run(connection: apsw.Connection, job: Job) -> None:
+    if job.future.cancelled():  # given up while it waited for its turn, or for a lock
+        job.after = None
+    else:
+        job.result = job.work(connection)
 
 
 def _finish(jobs: list[Job]) -> None:

@@ -29,11 +29,12 @@ async def shared_lane(address: Address, timeout: float) -> Lane:
 
 
 def forget_memory(name: str) -> None:
-    """Drops the queue behind `memory://name` with all its tasks, once no store uses it. Fixtures call it."""
+    """Drops the queue behind `memory://name` with all its tasks. Stores that are open on it are closed by it."""
     with _lock:
         lane = _lanes.pop(memory_name(name), None)
     if lane is not None:
         lane.stop()
+        lane.join()
 
 
 def _start_anew() -> None:

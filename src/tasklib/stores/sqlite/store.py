@@ -17,6 +17,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import (
+    AuditEntry,
     Claimed,
     ClaimRequest,
     ControlChange,
@@ -30,11 +31,12 @@ from tasklib.stores.base import (
     NameStats,
     Page,
     Point,
+    Token,
     Traits,
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.sqlite import callers, checkup, claims, inserting, looking, schema, settling, upkeep, wake
+from tasklib.stores.sqlite import callers, checkup, claims, inserting, ledger, looking, schema, settling, upkeep, wake
 from tasklib.stores.sqlite import workers as registered
 from tasklib.stores.sqlite.address import parse
 from tasklib.stores.sqlite.lane import Lane
@@ -211,6 +213,23 @@ class SqliteStore:
     async def control(self, change: ControlChange) -> Controls:
         work = partial(upkeep.control, change=change)
         return await self._change(work, after=lambda _: self._ring_with([wake.ANYTHING]))
+
+    # -- tokens and audit -------------------------------------------------------------------------------------------
+
+    async def add_token(self, token: Token) -> None:
+        await self._change(partial(ledger.add_token, token=token, clock_offset=self.clock_offset))
+
+    async def tokens(self) -> list[Token]:
+        return await self._look(ledger.tokens)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._change(partial(ledger.revoke_token, token_id=token_id, clock_offset=self.clock_offset))
+
+    async def note(self, entries: Sequence[AuditEntry]) -> None:
+        await self._change(partial(ledger.note, entries=entries, clock_offset=self.clock_offset))
+
+    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+        return await self._look(partial(ledger.noted, task_id=task_id, limit=limit))
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 

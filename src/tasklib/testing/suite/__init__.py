@@ -27,6 +27,7 @@ from typing import ClassVar
 
 import pytest
 
+from tasklib.testing.suite.access import Audit, Tokens
 from tasklib.testing.suite.batches import Batches
 from tasklib.testing.suite.builders import OpenStore
 from tasklib.testing.suite.cancelling import Cancelling
@@ -84,6 +85,8 @@ class StoreSuite(
     Pausing,
     RateLimits,
     ConcurrencyLimits,
+    Tokens,
+    Audit,
     Waking,
     Strangers,
     Schema,

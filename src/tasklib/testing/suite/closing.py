@@ -10,7 +10,7 @@ import pytest
 from tasklib.core.decide import Change
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import TaskState
-from tasklib.stores.base import ClaimRequest, ControlChange, Filter, Held, Store
+from tasklib.stores.base import AuditEntry, ClaimRequest, ControlChange, Filter, Held, Store, Token
 from tasklib.testing.suite.builders import (
     ANNA,
     OpenStore,
@@ -48,6 +48,11 @@ VERBS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "workers": lambda store: store.workers(),
     "controls": lambda store: store.controls(),
     "control": lambda store: store.control(ControlChange(paused=True)),
+    "add_token": lambda store: store.add_token(Token(id="t", label="t", role="admin", digest="0")),
+    "tokens": lambda store: store.tokens(),
+    "revoke_token": lambda store: store.revoke_token("t"),
+    "note": lambda store: store.note([AuditEntry(actor="ada", action="retry")]),
+    "noted": lambda store: store.noted(),
     "watch": lambda store: anext(store.watch(next_id())),
 }
 

@@ -100,6 +100,28 @@ CREATE TABLE {schema}.task_counts (
 );
 CREATE INDEX ix_task_counts_minute ON {schema}.task_counts (minute);
 
+-- Keys to the REST API; only hashes of them.
+CREATE TABLE {schema}.task_tokens (
+    id varchar NOT NULL PRIMARY KEY,
+    label varchar NOT NULL,
+    role varchar NOT NULL,
+    digest varchar NOT NULL UNIQUE,
+    created_at timestamptz NOT NULL,
+    revoked_at timestamptz
+);
+
+-- Who retried, cancelled, deleted, paused or changed a limit.
+CREATE TABLE {schema}.task_audit (
+    number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at timestamptz NOT NULL,
+    actor varchar NOT NULL,
+    action varchar NOT NULL,
+    task_id uuid,
+    name varchar,
+    detail jsonb NOT NULL
+);
+CREATE INDEX ix_task_audit_task_id ON {schema}.task_audit (task_id) WHERE task_id IS NOT NULL;
+
 -- Marks the schema as tasklib's.
 CREATE TABLE {schema}.task_migrations (
     version integer NOT NULL PRIMARY KEY,

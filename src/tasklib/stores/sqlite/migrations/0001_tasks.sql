@@ -93,6 +93,28 @@ CREATE TABLE task_counts (
     PRIMARY KEY (minute, name, state, bucket)
 ) STRICT, WITHOUT ROWID;
 
+-- Keys to the REST API; only hashes of them.
+CREATE TABLE task_tokens (
+    id TEXT NOT NULL PRIMARY KEY,
+    label TEXT NOT NULL,
+    role TEXT NOT NULL,
+    digest TEXT NOT NULL UNIQUE,
+    created_at TEXT NOT NULL,
+    revoked_at TEXT
+) STRICT, WITHOUT ROWID;
+
+-- Who retried, cancelled, deleted, paused or changed a limit.
+CREATE TABLE task_audit (
+    number INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    task_id TEXT,
+    name TEXT,
+    detail TEXT NOT NULL
+) STRICT;
+CREATE INDEX ix_task_audit_task_id ON task_audit (task_id) WHERE task_id IS NOT NULL;
+
 -- Keeps the totals exact, whoever deletes.
 CREATE TRIGGER task_deleted AFTER DELETE ON tasks
 WHEN OLD.completed_at IS NOT NULL AND OLD.state IN ('completed', 'failed', 'cancelled')
