@@ -1,52 +1,34 @@
-"""What only the SQLite store does: its file, its locks, its caller's connections, its errors."""
+"""What only the SQLite store does: its file, its schema, its room, its memory."""
 
 import asyncio
-import contextlib
 import os
-import sqlite3
 import stat
 import threading
 from collections.abc import AsyncIterator, Iterator
-from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import apsw
-import psycopg
 import pytest
-import sqlalchemy
-import sqlalchemy.orm
 
-from tasklib.core.decide import Verdict
 from tasklib.core.errors import (
     InvalidConfig,
     SchemaMismatch,
-    StoreBusy,
-    StoreClosed,
-    StoreError,
     StoreFull,
     StoreRefused,
-    Unsupported,
 )
-from tasklib.core.task import NewTask
 from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore, filesystem, forget_memory
 from tasklib.stores.sqlite import checkup as checkup_module
 from tasklib.stores.sqlite.connection import check_version
 from tasklib.testing.suite.builders import (
-    ANNA,
     WORK,
     apply,
-    claim,
     claim_one,
     completed,
-    failed,
     fetch,
-    lease_of,
-    new_task,
     submit,
     submit_several,
-    within_deadline,
 )
 
 
@@ -288,273 +270,6 @@ async def test_rows_deleted_by_hand_leave_the_totals(store: SqliteStore, connect
     connection.execute("DELETE FROM tasks WHERE rowid IN (SELECT max(rowid) FROM tasks WHERE state = 'completed')")
     figures = (await store.stats())[WORK]
     assert (figures.completed, figures.pending) == (2, 1)
-
-
-# -- the caller's connection ------------------------------------------------------------------------------------------
-
-
-async def test_a_task_commits_with_the_callers_work(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("BEGIN")
-    [inserted] = store.insert_on(connection, [new_task()])
-    assert await store.get([inserted.id]) == [None]
-    connection.execute("COMMIT")
-    assert (await fetch(store, inserted.id)).id == inserted.id
-
-
-async def test_a_task_rolls_back_with_the_callers_work(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("BEGIN")
-    [inserted] = store.insert_on(connection, [new_task(key="once")])
-    connection.execute("ROLLBACK")
-    assert await store.get([inserted.id]) == [None]
-    assert await store.get_by_key("once") is None
-
-
-async def test_a_failed_submit_leaves_the_callers_transaction(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("CREATE TABLE orders (id INTEGER)")
-    connection.execute("BEGIN")
-    connection.execute("INSERT INTO orders VALUES (1)")
-    broken = NewTask(id=uuid4(), name=WORK, kwargs="{not json")
-    with pytest.raises(StoreError, match="kwargs is JSON"):
-        store.insert_on(connection, [new_task() for _ in range(300)] + [broken])
-    connection.execute("COMMIT")
-    assert connection.execute("SELECT count(*) FROM orders").get == 1
-    assert await number_of(store) == 0
-
-
-async def test_a_key_on_the_callers_connection(store: SqliteStore, connection: apsw.Connection):
-    first = await submit(store, key="once")
-    [again] = store.insert_on(connection, [new_task(key="once")])
-    assert (again.id, again.created) == (first, False)
-
-
-async def test_listeners_hear_of_the_callers_commit_and_not_of_a_rollback(
-    store: SqliteStore, connection: apsw.Connection
-):
-    heard: list[str | None] = []
-    event = asyncio.Event()
-
-    def wake(name: str | None) -> None:
-        heard.append(name)
-        event.set()
-
-    commits: list[str] = []
-
-    def committing() -> bool:
-        commits.append("theirs")
-        return False
-
-    connection.set_commit_hook(committing)
-    store.listen(wake)
-    connection.execute("BEGIN")
-    store.insert_on(connection, [new_task("dropped")])
-    connection.execute("ROLLBACK")
-    connection.execute("BEGIN")
-    store.insert_on(connection, [new_task("kept")])
-    connection.execute("COMMIT")
-    await within_deadline(event, "a wake-up at the caller's commit")
-    assert heard == ["kept"]
-    event.clear()
-    store.insert_on(connection, [new_task("alone")])
-    await within_deadline(event, "a wake-up without a transaction")
-    assert heard == ["kept", "alone"]
-    assert commits == ["theirs", "theirs"], "the caller's own hook went missing"
-
-
-async def test_the_callers_own_form_of_rows_does_not_matter(store: SqliteStore, connection: apsw.Connection):
-    connection.row_trace = lambda _, row: {"row": row}
-    connection.exec_trace = lambda *_: True
-    first, again = store.insert_on(connection, [new_task(key="once"), new_task(key="once")])
-    assert (first.created, again.created, first.id == again.id) == (True, False, True)
-
-
-async def test_a_submit_waits_for_the_lock_of_another(store: SqliteStore, connection: apsw.Connection, path: Path):
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
-    call = asyncio.get_running_loop().run_in_executor(None, store.insert_on, connection, [new_task()])
-    await store.now()
-    assert not call.done()
-    other.execute("COMMIT")
-    other.close()
-    [inserted] = await call
-    assert (await fetch(store, inserted.id)).name == WORK
-
-
-async def test_a_transaction_that_can_no_longer_write_is_told_why(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("BEGIN")
-    connection.execute("SELECT count(*) FROM tasks").fetchall()
-    await submit(store)
-    with pytest.raises(StoreBusy, match="BEGIN IMMEDIATE"):
-        store.insert_on(connection, [new_task()])
-    connection.execute("ROLLBACK")
-    store.insert_on(connection, [new_task()])
-
-
-async def test_a_store_need_not_be_open_for_it(sqlite_url: str, store: SqliteStore, connection: apsw.Connection):
-    [inserted] = SqliteStore(sqlite_url).insert_on(connection, [new_task()])
-    assert (await fetch(store, inserted.id)).id == inserted.id
-
-
-def test_a_database_without_the_queue_is_refused(sqlite_url: str, path: Path):
-    connection = apsw.Connection(str(path))
-    with pytest.raises(SchemaMismatch, match="tasklib migrate"):
-        SqliteStore(sqlite_url).insert_on(connection, [new_task()])
-    connection.close()
-
-
-def test_another_file_is_refused(store: SqliteStore, tmp_path: Path):
-    connection = apsw.Connection(str(tmp_path / "other.db"))
-    with pytest.raises(Unsupported, match=r"other\.db"):
-        store.insert_on(connection, [new_task()])
-    connection.close()
-
-
-def test_a_queue_in_memory_shares_no_file(memory_url: str):
-    connection = apsw.Connection(":memory:")
-    with pytest.raises(Unsupported, match="in memory"):
-        SqliteStore(memory_url).insert_on(connection, [new_task()])
-    connection.close()
-
-
-def foreign_connections() -> Iterator[tuple[str, object]]:
-    yield "sqlite3", sqlite3.connect(":memory:")
-    engine = sqlalchemy.create_engine("sqlite://")
-    yield "SQLAlchemy", engine.connect()
-    yield "SQLAlchemy", sqlalchemy.orm.Session(engine)
-    yield "psycopg", psycopg.Connection.__new__(psycopg.Connection)
-    yield "builtins.dict", {}
-
-
-def test_other_connections_are_refused_by_name(sqlite_url: str):
-    store = SqliteStore(sqlite_url)
-    for name, connection in foreign_connections():
-        with pytest.raises(Unsupported, match=name) as caught:
-            store.insert_on(connection, [new_task()])
-        if name in ("sqlite3", "SQLAlchemy"):
-            assert "undo each other's locks" in str(caught.value)
-            assert "apsw.Connection" in str(caught.value)
-        with contextlib.suppress(AttributeError):
-            connection.close()  # type: ignore[attr-defined]
-
-
-# -- locks ------------------------------------------------------------------------------------------------------------
-
-
-async def test_a_call_waits_for_the_lock_of_another(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("BEGIN IMMEDIATE")
-    call = asyncio.create_task(submit(store))
-    assert await store.stats() == {}, "a reader waited for a writer"
-    assert not call.done()
-    connection.execute("COMMIT")
-    assert (await fetch(store, await call)).name == WORK
-
-
-async def test_a_lock_that_stays_is_an_error_of_ours(sqlite_url: str, store: SqliteStore, connection: apsw.Connection):
-    impatient = SqliteStore(sqlite_url, call_timeout=0.5)
-    await impatient.open()
-    connection.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreBusy, match=r"locked by another process|too many calls were waiting"):
-        await submit(impatient)
-    connection.execute("ROLLBACK")
-    assert await number_of(store) == 0
-    await submit(store)
-    await impatient.close()
-
-
-async def test_a_call_that_was_given_up_writes_nothing(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("BEGIN IMMEDIATE")
-    waiting = asyncio.create_task(submit(store))
-    given_up = asyncio.create_task(submit(store, "given up"))
-    await store.now()
-    given_up.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await given_up
-    connection.execute("COMMIT")
-    await waiting
-    await submit(store)
-    assert set(await store.stats()) == {WORK}
-
-
-async def test_closing_ends_a_wait_for_a_lock(sqlite_url: str, store: SqliteStore, connection: apsw.Connection):
-    other = SqliteStore(sqlite_url)
-    await other.open()
-    connection.execute("BEGIN IMMEDIATE")
-    call = asyncio.create_task(submit(other))
-    await other.now()
-    await other.close()
-    with pytest.raises(StoreClosed):
-        await call
-    connection.execute("ROLLBACK")
-
-
-async def test_calls_at_once_share_a_commit(store: SqliteStore, connection: apsw.Connection):
-    commits: list[int] = []
-
-    def committing() -> bool:
-        commits.append(1)
-        return False
-
-    await store._on_writer(lambda writer: writer.set_commit_hook(committing, id="test"))
-    connection.execute("BEGIN IMMEDIATE")
-    calls = [asyncio.create_task(submit(store)) for _ in range(100)]
-    await store.now()
-    connection.execute("COMMIT")
-    await asyncio.gather(*calls)
-    assert await number_of(store) == 100
-    assert len(commits) < 20, "many waited at once, and yet each had a commit of its own"
-
-
-async def test_one_bad_call_spoils_no_other(store: SqliteStore, connection: apsw.Connection):
-    connection.execute("BEGIN IMMEDIATE")
-    good = [asyncio.create_task(submit(store)) for _ in range(5)]
-    bad = asyncio.create_task(store.insert([NewTask(id=uuid4(), name=WORK, kwargs="{not json")]))
-    more = [asyncio.create_task(submit(store)) for _ in range(5)]
-    await store.now()
-    connection.execute("COMMIT")
-    with pytest.raises(StoreError, match="kwargs is JSON"):
-        await bad
-    assert len(set(await asyncio.gather(*good, *more))) == 10
-    assert await number_of(store) == 10
-
-
-# -- guards -----------------------------------------------------------------------------------------------------------
-
-
-async def test_in_one_batch_each_completion_has_its_own_guard(store: SqliteStore):
-    await submit_several(store, 3)
-    held, older, stranger = await claim(store, 3)
-    changes = [
-        completed(held, "held"),
-        completed(older, "older")._replace(version=older.version - 1),
-        completed(stranger, "stranger")._replace(worker_id="somebody else"),
-    ]
-    assert await store.settle(changes) == [Verdict.APPLIED, Verdict.LOST, Verdict.LOST]
-    states = [(await fetch(store, claimed.id)).state for claimed in (held, older, stranger)]
-    assert states == ["completed", "running", "running"]
-
-
-async def test_in_one_batch_each_change_has_its_own_guard(store: SqliteStore):
-    await submit_several(store, 4)
-    held, older, stranger, extended = await claim(store, 4)
-    elsewhere = (await fetch(store, extended.id)).locked_until
-    assert elsewhere is not None
-    changes = [
-        failed(held, "held"),
-        failed(older, "older")._replace(version=older.version - 1),
-        failed(stranger, "stranger")._replace(worker_id="somebody else"),
-        failed(extended, "extended")._replace(locked_until=elsewhere - timedelta(seconds=1)),
-    ]
-    assert await store.settle(changes) == [Verdict.APPLIED, Verdict.LOST, Verdict.LOST, Verdict.LOST]
-    errors = [(await fetch(store, claimed.id)).error for claimed in (held, older, stranger, extended)]
-    assert errors == ["held", None, None, None]
-
-
-async def test_in_one_batch_each_lease_has_its_own_guard(store: SqliteStore):
-    await submit_several(store, 2)
-    held, older = await claim(store, 2)
-    before = (await fetch(store, older.id)).locked_until
-    leases = [lease_of(held), lease_of(older)._replace(version=older.version - 1)]
-    assert [extension.held for extension in await store.extend(ANNA, leases, 7200)] == [True, False]
-    assert (await fetch(store, older.id)).locked_until == before
 
 
 # -- room -------------------------------------------------------------------------------------------------------------

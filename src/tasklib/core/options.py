@@ -55,8 +55,8 @@ class SubmitOptions:
             raise InvalidOption(f"retry must be a RetryPolicy, got {_shown(self.retry)}", field="retry")
 
 
-def check_name(name: object) -> str:
-    return _text("name", name, NAME_LIMIT)
+def check_name(name: object, field: str = "name") -> str:
+    return _text(field, name, NAME_LIMIT)
 
 
 def check_key(key: object) -> str:
@@ -71,15 +71,15 @@ def check_delay(value: object, field: str = "delay_seconds") -> float:
     return float(value)
 
 
-def check_run_at(value: object) -> datetime:
+def check_run_at(value: object, field: str = "run_at") -> datetime:
     if not isinstance(value, datetime):
-        raise InvalidOption(f"run_at must be a datetime, got {_shown(value)}", field="run_at")
+        raise InvalidOption(f"{field} must be a datetime, got {_shown(value)}", field=field)
     if value.tzinfo is None or value.utcoffset() is None:
-        raise InvalidOption("run_at must have a time zone, for example datetime.now(UTC)", field="run_at")
+        raise InvalidOption(f"{field} must have a time zone, for example datetime.now(UTC)", field=field)
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidOption(f"run_at is out of range: {_shown(value)}", field="run_at") from None
+        raise InvalidOption(f"{field} is out of range: {_shown(value)}", field=field) from None
 
 
 def check_max_retries(value: object) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import keyword
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 from pydantic_core import PydanticSerializationError
 from typing_extensions import is_typeddict
@@ -68,7 +69,8 @@ class TaskType:
     loose: frozenset[str]
     """Parameters (and `return`) whose annotation leaves keys of dicts open: there they must be text."""
     takes_payload: bool = False
-    """Called with the stored value itself, not with keyword arguments (handlers of the fluent door)."""
+    """Called with the stored value itself, not with keyword arguments (handlers of the fluent door). `params` is a
+    RootModel then."""
 
     def encode_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int = codec.MAX_BYTES) -> str:
         """The arguments of a call as JSON text. Raises TaskValidationError; nothing is stored then."""
@@ -92,12 +94,15 @@ class TaskType:
         except (PydanticSerializationError, UnicodeError, RecursionError) as error:
             raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
 
-    def decode_call(self, text: str) -> dict[str, Any]:
-        """The stored arguments as the function takes them. Raises TaskValidationError."""
+    def decode_call(self, text: str) -> Any:
+        """The stored arguments as the function takes them: a dict of keywords, or the payload. Raises
+        TaskValidationError."""
         try:
             model = self.params.__pydantic_validator__.validate_json(text)
         except ValidationError as error:
             raise _refusal(error, self.params.__name__) from None
+        if self.takes_payload:
+            return model.root
         values: dict[str, Any] = model.__dict__
         if self.parameters:
             values = {self.parameters.get(name, name): value for name, value in values.items()}
@@ -137,6 +142,10 @@ class Registry:
                 f"give this one (at {_place(task_type.function)}) another name with @task(name=...)",
                 field="name",
             )
+        self._types[task_type.name] = task_type
+
+    def replace(self, task_type: TaskType) -> None:
+        """Puts it in the place of the one that had its name, if any."""
         self._types[task_type.name] = task_type
 
     def remove(self, name: str) -> bool:
@@ -207,6 +216,79 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
         parameters=renamed,
         loose=frozenset(name for name in (*signature.parameters, "return") if _is_loose(hints.get(name, Any))),
     )
+
+
+PayloadModel = type[RootModel[Any]]
+
+
+def payload_model(name: str, payload_type: Any) -> PayloadModel:
+    """The model that payloads of a type must fit: of anything Pydantic can validate."""
+    label = getattr(payload_type, "__name__", name)
+    base: Any = RootModel[payload_type]
+    try:
+        return create_model(label, __base__=base)
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
+        raise TaskDefinitionError(f"{name}: Pydantic cannot handle {label}: {error}", field="payload_type") from None
+
+
+def encode_payload(value: Any, model: PayloadModel | None, limit: int = codec.MAX_BYTES) -> str:
+    """A payload as JSON text. Raises TaskValidationError or InvalidValue; nothing is stored then."""
+    if model is None:
+        return codec.encode(value, field="payload", limit=limit)
+    try:
+        fitting = model.__pydantic_validator__.validate_python(value)
+        text = model.__pydantic_serializer__.to_json(fitting, by_alias=True, round_trip=True, warnings="none")
+        return codec.vet(text.decode(), field="payload", limit=limit)
+    except ValidationError as error:
+        raise _refusal(error, model.__name__) from None
+    except (PydanticSerializationError, UnicodeError, RecursionError) as error:
+        raise InvalidValue(f"payload: cannot be stored as JSON: {error}", field="payload") from None
+
+
+def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = Any) -> TaskType:
+    """A task type whose function takes the payload itself, or nothing."""
+    check_name(name, "type")
+    if not callable(handler) or inspect.isclass(handler):
+        raise TaskDefinitionError(f"{name}: a handler is a function, not {handler!r:.80}", field="handler")
+    called = handler if inspect.isroutine(handler) or isinstance(handler, functools.partial) else handler.__call__
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise TaskDefinitionError(f"{name}: a generator cannot be a handler; return a list instead", field="handler")
+    signature = inspect.signature(handler)
+    try:
+        hints = _hints(called, name, 2) if inspect.isroutine(called) else {}
+        returned = hints.get("return", Any)
+        returns: TypeAdapter[Any] = TypeAdapter(returned, config=_result_config(returned))
+    except (TaskDefinitionError, PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError):
+        returned, returns = Any, TypeAdapter(Any, config=_result_config(Any))  # judged by what it really returns
+    return TaskType(
+        name=name,
+        function=handler if _takes(signature, None) else _without_payload(name, handler, signature),
+        params=payload_model(name, payload_type),
+        options=TaskOptions(),
+        signature=signature,
+        returns=returns,
+        is_async=inspect.iscoroutinefunction(called),
+        parameters={},
+        loose=frozenset({"return"}) if _is_loose(returned) else frozenset(),
+        takes_payload=True,
+    )
+
+
+def _takes(signature: inspect.Signature, *arguments: object) -> bool:
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def _without_payload(name: str, handler: Callable[..., Any], signature: inspect.Signature) -> Callable[[Any], Any]:
+    if not _takes(signature):
+        raise TaskDefinitionError(
+            f"{name}: a handler is called with the payload as its only argument; this one takes {signature}",
+            field="handler",
+        )
+    return lambda _payload: handler()
 
 
 def _hints(function: Callable[..., Any], label: str, depth: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from tasklib.core.options import SubmitOptions, check_tags
 from tasklib.core.registry import TaskType
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
+from tasklib.engine import tracing
 from tasklib.engine.config import Config
 
 
@@ -55,8 +56,9 @@ def new_task(
 ) -> NewTask:
     """A task from its payload and what the caller said; the rest are the defaults that apply to it."""
     kept = options.retry or retry
+    task_id = new_id()
     return NewTask(
-        id=new_id(),
+        id=task_id,
         name=name,
         kwargs=payload,
         max_retries=max_retries if options.max_retries is None else options.max_retries,
@@ -67,6 +69,7 @@ def new_task(
         tags="{}" if not options.tags else check_tags(options.tags),
         idempotency_key=options.idempotency_key,
         retry_policy=None if kept is None else kept.to_json(),
+        trace=tracing.submitted(name, task_id),
     )
 
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import TaskType, default_registry
+from tasklib.engine.tracing import run_span
 from tasklib.worker import frames, runner
 from tasklib.worker.current import RunningTask, running
 
@@ -54,9 +55,10 @@ def _run(task_type: TaskType, message: dict[str, Any], limit: int) -> Outcome:
         deadline=None if timeout is None else begun + timeout,
     )
     running.set(lambda: task)
-    if task_type.is_async:
-        return asyncio.run(runner.call_async(task_type, message["kwargs"], limit))
-    return runner.call(task_type, message["kwargs"], limit)
+    with run_span(task.name, task.id, task.attempt, message["trace"]) as span:
+        if task_type.is_async:
+            return span.ended(asyncio.run(runner.call_async(task_type, message["kwargs"], limit)))
+        return span.ended(runner.call(task_type, message["kwargs"], limit))
 
 
 def _load(hello: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 
+from tasklib.engine.tracing import run_span
 from tasklib.worker import runner
 from tasklib.worker.current import running
 from tasklib.worker.flight import Flight, Flights, Stop
@@ -66,10 +67,14 @@ class CoroutineLane:
 
     async def _fly(self, flight: Flight) -> None:
         running.set(flight.tell)
-        if flight.stop is None:
-            outcome = await runner.call_async(flight.task_type, flight.claim.kwargs, self._limit)
-        else:
+        claim = flight.claim
+        if flight.stop is not None:
             outcome = runner.NEVER_STARTED
+        elif claim.trace is None:
+            outcome = await runner.call_async(flight.task_type, claim.kwargs, self._limit)
+        else:
+            with run_span(claim.name, claim.id, claim.attempt, claim.trace) as span:
+                outcome = span.ended(await runner.call_async(flight.task_type, claim.kwargs, self._limit))
         flight.ended = time.monotonic()
         if flight.verdict.acquire(blocking=False):
             self._report(flight, outcome if flight.stop is None else runner.stopped(flight, outcome))

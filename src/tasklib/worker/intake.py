@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from tasklib.core import decide
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.outcome import Released
 from tasklib.core.registry import Registry
@@ -45,6 +46,7 @@ class Intake:
         poll_interval: float,
         parallelism: Mapping[str, int],
         pace: Pace,
+        limit: int | None = None,
     ) -> None:
         self._engine = engine
         self._registry = registry
@@ -58,6 +60,10 @@ class Intake:
         self._poll_interval = poll_interval
         self._parallelism = parallelism
         self._pace = pace
+        self._limit = limit
+        self.taken = 0
+        """How many were claimed so far; never more than the limit."""
+        self._unannounced = False
         self._wake = asyncio.Event()
         self._busy_since: float | None = None
         self._stopping = False
@@ -66,6 +72,11 @@ class Intake:
 
     def nudge(self) -> None:
         """Something landed, or may be claimable."""
+        self._wake.set()
+
+    def announce(self) -> None:
+        """What this worker serves has changed: the others are told, and a claim follows."""
+        self._unannounced = True
         self._wake.set()
 
     def stop(self) -> None:
@@ -80,13 +91,18 @@ class Intake:
         try:
             while not self._stopping:
                 self._wake.clear()
+                if self._unannounced:
+                    self._unannounced = False
+                    await self._tell(store)
                 wanted, prefetch = self._room()
                 if wanted + prefetch == 0:
+                    if self.taken == self._limit and not len(self._flights):
+                        self.idle.set()
                     await self._rest(self._until_hostages())
                     self._free_hostages()
                     continue
                 # With every slot free, and nothing in flight that could still make something due.
-                at_rest = wanted == self._slots.size and not len(self._flights)
+                at_rest = self._slots.free == self._slots.size and not len(self._flights)
                 claimed = await self._claim(store, wanted, prefetch)
                 if claimed is None:
                     continue
@@ -111,8 +127,9 @@ class Intake:
     def _room(self) -> tuple[int, int]:
         """How many to claim: those that can start now, and those that will soon."""
         slots, waiting = self._slots, self._slots.waiting
-        wanted = slots.free
-        target = self._pace.prefetch
+        wanted, target = slots.free, self._pace.prefetch
+        if self._limit is not None:
+            wanted, target = min(wanted, self._limit - self.taken), 0
         unsettled = len(self._flights) - waiting - slots.running
         if unsettled > UNSETTLED_LIMIT or waiting > target // 2:
             return wanted, 0
@@ -138,7 +155,7 @@ class Intake:
             await asyncio.sleep(random.uniform(0.5, 1.5) * self._poll_interval)
             await self._adopt(store)
             return None
-        self._board(claimed.claims, asked_at)
+        await self._board(store, claimed.claims, asked_at)
         return claimed
 
     async def _adopt(self, store: Store) -> None:
@@ -152,16 +169,29 @@ class Intake:
         if orphans:
             log.warning("took up %d claims whose reply was lost", len(orphans))
             # Their leases began some time before: no longer than one call may take.
-            self._board(orphans, asked_at - self._engine.config.call_timeout_seconds)
+            await self._board(store, orphans, asked_at - self._engine.config.call_timeout_seconds)
 
-    def _board(self, claims: Sequence[Claim], asked_at: float) -> None:
+    async def _board(self, store: Store, claims: Sequence[Claim], asked_at: float) -> None:
+        strays = []
         for claim in claims:
             task_type = self._registry.get(claim.name)
-            if task_type is None:  # unregistered since the claim was sent
+            if task_type is None:
+                strays.append(claim)
                 continue
             flight = self._flights.take_off(claim, task_type, asked_at)
             self._lane_of(flight).waiting.append(flight)
+        self.taken += len(claims) - len(strays)
         self._slots.fill()
+        if strays:
+            await self._return(store, strays)
+
+    async def _return(self, store: Store, strays: Sequence[Claim]) -> None:
+        """Their type was unregistered after the claim was sent."""
+        policy = self._engine.config.retry_policy
+        try:
+            await store.settle([decide.settle(claim, Released(), policy) for claim in strays])
+        except TRANSIENT as error:
+            log.warning("cannot give back %d tasks before their lease runs out: %s", len(strays), error)
 
     async def _note_busy(self, store: Store, full: bool) -> None:
         """Wake-ups cost those who submit: a worker that always finds work asks for none."""

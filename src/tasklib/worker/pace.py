@@ -14,7 +14,7 @@ class Pace:
     """A moving average of run times. A long task counts at once, so that nothing is fetched to wait behind it."""
 
     def __init__(self, concurrency: int) -> None:
-        self._concurrency = concurrency
+        self.concurrency = concurrency
         self._mean: float | None = None
 
     def note(self, count: int, seconds: float) -> None:
@@ -31,4 +31,4 @@ class Pace:
         """How many more than can start at once are worth claiming."""
         if self._mean is None:
             return 0
-        return min(PREFETCH_LIMIT, int(self._concurrency * HORIZON_SECONDS / max(self._mean, SHORTEST_SECONDS)))
+        return min(PREFETCH_LIMIT, int(self.concurrency * HORIZON_SECONDS / max(self._mean, SHORTEST_SECONDS)))

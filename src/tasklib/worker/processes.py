@@ -116,6 +116,7 @@ class _Child:
                 "attempt": claim.attempt,
                 "tags": claim.tags,
                 "timeout": claim.timeout_seconds,
+                "trace": claim.trace,
             }
         )
         if reply is not None:

@@ -38,7 +38,8 @@ def call(task_type: TaskType, payload: str, max_result_bytes: int) -> Outcome:
     except BaseException as error:
         return refused(error)
     try:
-        result = task_type.function(**arguments)
+        function = task_type.function
+        result = function(arguments) if task_type.takes_payload else function(**arguments)
         return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
     except BaseException as error:
         return raised(error, _ms(begun))
@@ -52,7 +53,8 @@ async def call_async(task_type: TaskType, payload: str, max_result_bytes: int) -
     except BaseException as error:
         return refused(error)
     try:
-        result = await task_type.function(**arguments)
+        function = task_type.function
+        result = await (function(arguments) if task_type.takes_payload else function(**arguments))
         return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
     except BaseException as error:
         return raised(error, _ms(begun))

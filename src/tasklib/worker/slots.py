@@ -55,11 +55,18 @@ class Slots:
     def running(self) -> int:
         return self.size - self._free
 
+    def resize(self, size: int) -> None:
+        """More permits, or fewer: then those beyond the new number go as they are given back."""
+        with self._lock:
+            self._free += size - self.size
+            self.size = size
+        self.fill()
+
     def fill(self) -> None:
         """Gives free permits to those who wait."""
         while True:
             with self._lock:
-                lane = self._first() if self._free else None
+                lane = self._first() if self._free > 0 else None
                 if lane is None:
                     return
                 self._free -= 1
@@ -67,7 +74,7 @@ class Slots:
 
     def finished(self, lane: Lane) -> bool:
         """A permit's flight has ended. True: the lane keeps the permit and goes on with its next."""
-        if lane.waiting and self._first() is lane:
+        if lane.waiting and self._free >= 0 and self._first() is lane:
             return True
         with self._lock:
             self._free += 1

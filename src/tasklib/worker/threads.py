@@ -41,6 +41,7 @@ class ThreadLane:
         self._label = label
         self._permits: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._idle = 0
+        self._made = 0
         self._lock = threading.Lock()
         self._threads: dict[Flight, _Slot] = {}
         self._closed = False
@@ -50,6 +51,8 @@ class ThreadLane:
             spare = self._idle > 0
             if spare:
                 self._idle -= 1
+            else:
+                self._made += 1
         if not spare:
             _Slot(self, self._label).begin()
         self._permits.put(True)
@@ -79,7 +82,9 @@ class ThreadLane:
 
     def close(self) -> None:
         self._closed = True
-        for _ in range(self._slots.size + self.leaked + 1):
+        with self._lock:
+            made = self._made
+        for _ in range(made):
             self._permits.put(False)
 
     def _serve(self, slot: _Slot) -> None:

@@ -13,12 +13,13 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig
-from tasklib.core.options import check_whole
+from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
+from tasklib.engine.tracing import run_span
 from tasklib.worker import runner
 from tasklib.worker.coroutines import CoroutineLane
 from tasklib.worker.flight import Flight, Flights, Stop
@@ -33,6 +34,7 @@ from tasklib.worker.threads import ThreadLane
 
 log = logging.getLogger("tasklib.worker")
 
+MOST_CONCURRENCY = 10_000
 GOODBYE_SECONDS = 2.0
 LAST_CLAIM_SECONDS = 5.0
 """How long a stop waits for the answer to a claim that is under way."""
@@ -58,15 +60,19 @@ class TaskWorker:
         burst: bool = False,
         handle_signals: bool = True,
         parallelism: Mapping[str, int] | None = None,
+        limit: int | None = None,
         engine: Engine | None = None,
     ) -> None:
         """
         config: that of `init` unless given.
         names: serve only these of the registered task types.
         burst: stop by itself once nothing is due.
-        parallelism: at most so many of a type at once in this worker.
+        parallelism: at most so many of a type at once in this worker. Read at each claim, so it may change.
+        limit: stop by itself once so many tasks were run, or nothing is due.
         """
-        check_whole("concurrency", concurrency, 1, 10_000)
+        check_whole("concurrency", concurrency, 1, MOST_CONCURRENCY)
+        if limit is not None:
+            check_whole("limit", limit, 1, INT32)
         if not 0.001 <= poll_interval_seconds <= 3600:
             reason = f"must be from 0.001 to 3600, got {poll_interval_seconds!r}"
             raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
@@ -76,15 +82,18 @@ class TaskWorker:
         self._poll_interval = poll_interval_seconds
         self._only = None if names is None else tuple(names)
         self._registry = registry
-        self._burst = burst
+        self._burst = burst or limit is not None
+        self._limit = limit
         self._handle_signals = handle_signals
-        self._parallelism = dict(parallelism or {})
+        self._parallelism = {} if parallelism is None else parallelism
         label = self.config.worker_id or f"{socket.gethostname()}-{os.getpid()}"
         self.worker_id = f"{label}-{secrets.token_hex(6)}"
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._leave = asyncio.Event()
         self._told_to_stop = False
+        self._adjust: Callable[[], None] | None = None
+        self._intake: Intake | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,6 +109,20 @@ class TaskWorker:
             event.set()
         else:
             self._loop.call_soon_threadsafe(event.set)
+
+    @property
+    def taken(self) -> int:
+        """How many tasks were claimed to be run so far."""
+        return 0 if self._intake is None else self._intake.taken
+
+    def adjust(self, concurrency: int) -> None:
+        """Changes how many tasks run at once, and takes notice of types registered since; from any thread, also while
+        it runs."""
+        check_whole("concurrency", concurrency, 1, MOST_CONCURRENCY)
+        self.concurrency = concurrency
+        loop, adjust = self._loop, self._adjust
+        if loop is not None and adjust is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(adjust)
 
     async def run(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -154,7 +177,16 @@ class TaskWorker:
             self._poll_interval,
             self._parallelism,
             pace,
+            self._limit,
         )
+        self._intake = intake
+
+        def adjust() -> None:
+            slots.resize(self.concurrency)
+            pace.concurrency = self.concurrency
+            intake.announce()
+
+        self._adjust = adjust
         janitor = Janitor(self._engine, intake.nudge)
         if not await self._sign_on(heartbeat):
             return
@@ -190,7 +222,11 @@ class TaskWorker:
         limit = self.config.max_result_bytes
 
         def run_here(flight: Flight) -> Outcome:
-            return runner.call(flight.task_type, flight.claim.kwargs, limit)
+            claim = flight.claim
+            if claim.trace is None:
+                return runner.call(flight.task_type, claim.kwargs, limit)
+            with run_span(claim.name, claim.id, claim.attempt, claim.trace) as span:
+                return span.ended(runner.call(flight.task_type, claim.kwargs, limit))
 
         lanes: dict[str, Lane] = {
             "thread": ThreadLane(slots, flights, reporter.report, run_here, "thread"),

@@ -1,0 +1,70 @@
+"""OpenTelemetry spans from submit to run, where the extra `otel` is installed; nothing at all where it is not.
+
+The trace context travels in the task's row, so a run on another machine is a child of the submit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from tasklib.core.outcome import Completed, Failed, Outcome
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
+
+try:
+    from opentelemetry import propagate, trace
+except ImportError:
+    _tracer: Any = None
+else:
+    _tracer = trace.get_tracer("tasklib")
+
+
+class RunSpan:
+    """The span of one attempt."""
+
+    def __init__(self, span: Span | None) -> None:
+        self._span = span
+
+    def ended(self, outcome: Outcome) -> Outcome:
+        """Notes what the attempt came to, and hands it on."""
+        if self._span is not None and not isinstance(outcome, Completed):
+            self._span.set_attribute("tasklib.outcome", type(outcome).__name__.lower())
+            if isinstance(outcome, Failed):
+                self._span.set_status(trace.Status(trace.StatusCode.ERROR, outcome.error.rsplit("\n", 1)[-1]))
+        return outcome
+
+
+_NO_SPAN = RunSpan(None)
+
+
+def submitted(name: str, task_id: UUID) -> str | None:
+    """Makes the span of a submit and returns the context to keep in the row: JSON text, or None if nobody traces."""
+    if _tracer is None:
+        return None
+    attributes = {"messaging.system": "tasklib", "messaging.destination.name": name, "tasklib.task_id": str(task_id)}
+    with _tracer.start_as_current_span(f"submit {name}", kind=trace.SpanKind.PRODUCER, attributes=attributes):
+        carrier: dict[str, str] = {}
+        propagate.inject(carrier)
+    return json.dumps(carrier) if carrier else None
+
+
+@contextmanager
+def run_span(name: str, task_id: UUID | str, attempt: int, context: str | None) -> Iterator[RunSpan]:
+    """The span of a run, a child of its submit."""
+    if _tracer is None or context is None:
+        yield _NO_SPAN
+        return
+    try:
+        parent = propagate.extract(json.loads(context))
+    except ValueError:  # edited by hand
+        parent = None
+    attributes = {"messaging.system": "tasklib", "tasklib.task_id": str(task_id), "tasklib.attempt": attempt}
+    with _tracer.start_as_current_span(
+        f"run {name}", context=parent, kind=trace.SpanKind.CONSUMER, attributes=attributes
+    ) as span:
+        yield RunSpan(span)

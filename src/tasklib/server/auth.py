@@ -1,0 +1,119 @@
+"""The one gate: every request passes it, whatever the route. What is not listed as public needs a token."""
+
+from __future__ import annotations
+
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tasklib.server.asgi import header, route_path
+from tasklib.server.headers import ASSETS
+from tasklib.server.problems import Refused
+from tasklib.server.sessions import COOKIE, Sessions
+from tasklib.server.settings import ServerSettings
+from tasklib.server.tokens import NOBODY_ASKED, Identity, Keyring, Need
+
+HEALTH = frozenset({"/healthz", "/readyz"})
+PUBLIC = frozenset({*(("GET", path) for path in HEALTH), ("GET", "/login"), ("POST", "/api/login")})
+"""All that is answered without a token, beside files under /assets/."""
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+IDENTITY = "tasklib.identity"
+"""Where the scope says who asks."""
+
+
+def need_of(method: str, path: str) -> Need:
+    """What a request asks for. Changes that nobody listed need an operator."""
+    if (method, path) in PUBLIC or (method == "GET" and path.startswith(ASSETS)):
+        return Need.NOTHING
+    if method in SAFE_METHODS or (method, path) == ("POST", "/api/logout"):
+        return Need.READ
+    if (method, path) == ("POST", "/api/tasks"):
+        return Need.SUBMIT
+    return Need.OPERATE
+
+
+class Gate:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, keyring: Keyring, sessions: Sessions) -> None:
+        self.app = app
+        self.settings = settings
+        self.keyring = keyring
+        self.sessions = sessions
+        self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope[IDENTITY] = await self._admit(scope)
+        elif scope["type"] == "websocket":
+            raise Refused(404, "not_found", "there are no web sockets here")
+        await self.app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> Identity | None:
+        method, path = scope["method"], route_path(scope)
+        if path not in HEALTH:  # probes come under whatever address the machine has, and learn nothing
+            self._check_host(scope)
+        need = need_of(method, path)
+        bearer = _bearer(scope)
+        identity: Identity | None = None
+        if not self.settings.authenticate:
+            identity = NOBODY_ASKED
+        elif need is not Need.NOTHING:
+            identity = await self._identify(scope, bearer)
+        if method not in SAFE_METHODS:
+            self._check_site(scope, bearer is not None)
+        if identity is not None and not identity.may(need):
+            raise Refused(403, "forbidden", f"a token with the role {identity.role} may not do this")
+        return identity
+
+    async def _identify(self, scope: Scope, bearer: bytes | None) -> Identity:
+        identity = None
+        if bearer is not None:
+            identity = await self.keyring.match(bearer)
+        else:
+            cookie = _cookie(scope)
+            if cookie is not None:
+                identity = await self.sessions.open(cookie)
+        if identity is None:
+            detail = "send a token: Authorization: Bearer ..., or sign in at /login"
+            raise Refused(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
+        return identity
+
+    def _check_host(self, scope: Scope) -> None:
+        """Against DNS rebinding: a page elsewhere can point a name of its own at us, but not choose the name."""
+        if "*" in self._hosts:
+            return
+        host = (header(scope, b"host") or b"").decode("latin-1").lower()
+        name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+        if name not in self._hosts:
+            raise Refused(421, "host_not_allowed", f"this server does not answer to the host name {name!r:.80}")
+
+    def _check_site(self, scope: Scope, has_bearer: bool) -> None:
+        """Against requests that another site makes in a visitor's name."""
+        if has_bearer and self.settings.authenticate:
+            return  # no site can make a browser send a token that it does not know
+        site = header(scope, b"sec-fetch-site")
+        origin = header(scope, b"origin")
+        if site is not None:
+            same = site in (b"same-origin", b"none")
+        elif origin is not None:
+            same = urlsplit(origin.decode("latin-1")).netloc.lower() == (header(scope, b"host") or b"").decode(
+                "latin-1"
+            ).lower()
+        else:
+            same = not self.settings.authenticate  # browsers always send one of the two
+        if not same:
+            raise Refused(403, "cross_site", "changes need a bearer token, or must come from this server's own pages")
+
+
+def _bearer(scope: Scope) -> bytes | None:
+    scheme, _, token = (header(scope, b"authorization") or b"").partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else None
+
+
+def _cookie(scope: Scope) -> str | None:
+    jar: SimpleCookie = SimpleCookie()
+    try:
+        jar.load((header(scope, b"cookie") or b"").decode("latin-1"))
+    except CookieError:
+        return None
+    return jar[COOKIE].value if COOKIE in jar else None
