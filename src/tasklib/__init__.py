@@ -68,6 +68,8 @@ from tasklib.doors.library import (
     wait_for,
     wait_for_async,
 )
+from tasklib.doors.queue import TaskQueue
+from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
 from tasklib.engine.default import init
 from tasklib.worker.current import RunningTask, current_task
@@ -113,6 +115,7 @@ __all__ = [
     "TaskNotFound",
     "TaskNotTerminal",
     "TaskOptions",
+    "TaskQueue",
     "TaskState",
     "TaskStopped",
     "TaskTimedOut",
@@ -146,6 +149,7 @@ __all__ = [
     "submit_task",
     "submit_task_sync",
     "task",
+    "tq",
     "wait_for",
     "wait_for_async",
 ]

@@ -43,6 +43,10 @@ class TextFormatter(logging.Formatter):
         return line
 
 
+FIELDS = ("event", "task_id", "task_name", "attempt", "run_ms", "will_retry")
+"""What engine.events tells beside the message."""
+
+
 class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         entry = {
@@ -51,6 +55,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": mask_urls(record.getMessage()),
         }
+        entry.update({name: getattr(record, name) for name in FIELDS if hasattr(record, name)})
         if record.exc_info:
             entry["exception"] = mask_urls(self.formatException(record.exc_info))
         return json.dumps(entry, ensure_ascii=True)

@@ -219,21 +219,25 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
 
 
 PayloadModel = type[RootModel[Any]]
+ANY_PAYLOAD: PayloadModel = RootModel[Any]
 
 
-def payload_model(name: str, payload_type: Any) -> PayloadModel:
-    """The model that payloads of a type must fit: of anything Pydantic can validate."""
-    label = getattr(payload_type, "__name__", name)
-    base: Any = RootModel[payload_type]
+@functools.lru_cache(maxsize=1024)
+def payload_model(payload_type: Any) -> PayloadModel:
+    """The model that payloads of a type must fit; anything that Pydantic can validate makes one."""
+    if payload_type is Any:
+        return ANY_PAYLOAD
+    label = getattr(payload_type, "__name__", "Payload")
     try:
+        base: Any = RootModel[payload_type]
         return create_model(label, __base__=base)
-    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError) as error:
-        raise TaskDefinitionError(f"{name}: Pydantic cannot handle {label}: {error}", field="payload_type") from None
+    except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
+        raise TaskDefinitionError(f"payload_type: Pydantic cannot handle it: {error}", field="payload_type") from None
 
 
 def encode_payload(value: Any, model: PayloadModel | None, limit: int = codec.MAX_BYTES) -> str:
     """A payload as JSON text. Raises TaskValidationError or InvalidValue; nothing is stored then."""
-    if model is None:
+    if model is None or model is ANY_PAYLOAD:
         return codec.encode(value, field="payload", limit=limit)
     try:
         fitting = model.__pydantic_validator__.validate_python(value)
@@ -263,7 +267,7 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
     return TaskType(
         name=name,
         function=handler if _takes(signature, None) else _without_payload(name, handler, signature),
-        params=payload_model(name, payload_type),
+        params=payload_model(payload_type),
         options=TaskOptions(),
         signature=signature,
         returns=returns,

@@ -1,4 +1,5 @@
-"""The only bridge from sync code to the engine: one event loop in one thread, which never runs user code."""
+"""From sync code to the engine: one event loop in one thread, which never runs user code. What does run user code gets
+a thread and a loop for itself."""
 
 from __future__ import annotations
 
@@ -56,6 +57,20 @@ class Bridge:
                 self._thread = threading.Thread(target=_serve, args=(self._loop,), name="tasklib-bridge", daemon=True)
                 self._thread.start()
             return self._loop
+
+
+def run_apart(work: Coroutine[Any, Any, T]) -> T:
+    """Runs the coroutine in a thread and a loop of its own, and waits for it here."""
+    outcome: Future[T] = Future()
+
+    def main() -> None:
+        try:
+            outcome.set_result(asyncio.run(work))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=main, name="tasklib-apart", daemon=True).start()
+    return outcome.result()
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:

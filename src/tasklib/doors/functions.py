@@ -16,6 +16,7 @@ from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
 from tasklib.doors.blocking import run_blocking
 from tasklib.doors.handle import TaskHandle
+from tasklib.engine import events
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import NO_OPTIONS, prepare_call
@@ -181,6 +182,7 @@ def _decorate(
         raise TaskDefinitionError(f"{function.name} is a task already")
     task_type = define(function, name=name, options=options, depth=depth)
     registry.add(task_type)
+    events.registered(task_type.name)
     return TaskFunction(function, task_type)
 
 

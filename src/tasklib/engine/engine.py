@@ -14,6 +14,7 @@ from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.errors import StoreClosed, TaskConflict, TaskNotFound, WaitTimeout
 from tasklib.core.task import NewTask, Task, is_terminal
+from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
 from tasklib.stores.base import (
@@ -95,7 +96,9 @@ class Engine:
     # -- submit -------------------------------------------------------------------------------------------------------
 
     async def submit(self, tasks: Sequence[NewTask]) -> list[Inserted]:
-        return await (await self.store()).insert(tasks)
+        inserted = await (await self.store()).insert(tasks)
+        events.enqueued(tasks, inserted)
+        return inserted
 
     def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         """In the caller's transaction; in this thread if the connection is a sync one."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
-
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tasklib.server.asgi import header, route_path
@@ -96,9 +94,7 @@ class Gate:
         if site is not None:
             same = site in (b"same-origin", b"none")
         elif origin is not None:
-            same = urlsplit(origin.decode("latin-1")).netloc.lower() == (header(scope, b"host") or b"").decode(
-                "latin-1"
-            ).lower()
+            same = origin.lower().partition(b"://")[2] == (header(scope, b"host") or b"").lower()
         else:
             same = not self.settings.authenticate  # browsers always send one of the two
         if not same:
@@ -111,9 +107,4 @@ def _bearer(scope: Scope) -> bytes | None:
 
 
 def _cookie(scope: Scope) -> str | None:
-    jar: SimpleCookie = SimpleCookie()
-    try:
-        jar.load((header(scope, b"cookie") or b"").decode("latin-1"))
-    except CookieError:
-        return None
-    return jar[COOKIE].value if COOKIE in jar else None
+    return cookie_parser((header(scope, b"cookie") or b"").decode("latin-1")).get(COOKIE)

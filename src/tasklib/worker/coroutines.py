@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 
+from tasklib.engine import events
 from tasklib.engine.tracing import run_span
 from tasklib.worker import runner
 from tasklib.worker.current import running
@@ -61,6 +62,7 @@ class CoroutineLane:
                 self._loop.call_soon(self._launch)
             return
         flight.started = time.monotonic()
+        events.started(flight.claim)
         if flight.claim.timeout_seconds is not None:
             self._flights.timed.add(flight)
         self._tasks[flight] = self._loop.create_task(self._fly(flight))

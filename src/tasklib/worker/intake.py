@@ -146,7 +146,8 @@ class Intake:
             slots=wanted,
             prefetch=prefetch,
             lease_seconds=self._flights.lease_seconds,
-            per_name={name: max(0, most - self._flights.count(name)) for name, most in self._parallelism.items()},
+            # A copy: others may change it meanwhile.
+            per_name={name: max(0, most - self._flights.count(name)) for name, most in dict(self._parallelism).items()},
         )
         try:
             claimed = await store.claim(request)

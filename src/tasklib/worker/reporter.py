@@ -17,6 +17,7 @@ from tasklib.core import decide
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.outcome import Failed, Outcome
+from tasklib.engine import events
 from tasklib.engine.engine import Engine
 from tasklib.worker.flight import Flight, Flights
 from tasklib.worker.pace import Pace
@@ -103,16 +104,9 @@ class Reporter:
         for (flight, outcome), verdict in zip(batch, verdicts, strict=True):
             self._flights.land(flight)
             if verdict is Verdict.APPLIED or verdict is Verdict.ALREADY:
-                if type(outcome) is Failed:
-                    self._log_failure(flight, outcome)
+                events.ended(flight.claim, outcome)
             else:
-                log.warning(
-                    "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); outcome dropped",
-                    flight.claim.id,
-                    flight.claim.name,
-                    flight.claim.attempt,
-                    verdict,
-                )
+                events.refused(flight.claim, verdict)
 
     async def _write(self, changes: list[Change], batch: list[tuple[Flight, Outcome]]) -> list[Verdict]:
         """Tries until it is written. Once every lease of the batch is gone, trying on is for the record alone: the
@@ -132,12 +126,3 @@ class Reporter:
     def _decide(self, flight: Flight, outcome: Outcome) -> Change:
         spread = random.uniform(-1.0, 1.0) if type(outcome) is Failed else 0.0
         return decide.settle(flight.claim, outcome, self._policy, spread, cancel_requested=flight.cancel_requested)
-
-    @staticmethod
-    def _log_failure(flight: Flight, outcome: Failed) -> None:
-        last_line = outcome.error.rsplit("\n", 1)[-1]
-        claim = flight.claim
-        again = (
-            "" if outcome.final or not decide.attempts_left(claim.retry_count, claim.max_retries) else "; will retry"
-        )
-        log.warning("task %s (%s), attempt %d failed%s: %s", claim.id, claim.name, claim.attempt, again, last_line)

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig
 from tasklib.core.options import INT32, check_whole
@@ -121,8 +122,9 @@ class TaskWorker:
         check_whole("concurrency", concurrency, 1, MOST_CONCURRENCY)
         self.concurrency = concurrency
         loop, adjust = self._loop, self._adjust
-        if loop is not None and adjust is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(adjust)
+        if loop is not None and adjust is not None:
+            with suppress(RuntimeError):  # its loop is closed: it has stopped
+                loop.call_soon_threadsafe(adjust)
 
     async def run(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -187,6 +189,8 @@ class TaskWorker:
             intake.announce()
 
         self._adjust = adjust
+        if slots.size != self.concurrency:  # changed while this was being set up
+            adjust()
         janitor = Janitor(self._engine, intake.nudge)
         if not await self._sign_on(heartbeat):
             return

@@ -1,0 +1,139 @@
+"""The fluent face of a TaskQueue: `tq('crawl').add({...}).add({...})`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Self, TypeVar, overload
+from uuid import UUID
+
+from typing_extensions import Unpack
+
+from tasklib.core.errors import InvalidConfig
+from tasklib.core.options import check_name
+from tasklib.core.registry import payload_model
+from tasklib.doors.blocking import run_blocking
+from tasklib.doors.options import CamelSettings, EnqueueOptions
+from tasklib.doors.queue import LEASE_SECONDS, QueueStats, TaskQueue
+from tasklib.engine.engine import Engine
+
+P = TypeVar("P")
+
+
+class TypeContext(Generic[P]):
+    """One task type: add tasks to it, and say how this process works on them. Everything can be chained."""
+
+    def __init__(self, queue: TaskQueue, type_name: str, payload_type: Any = Any) -> None:
+        self._queue = queue
+        self.type = check_name(type_name, "type")
+        self._payload_type = payload_type
+        self._model = None if payload_type is Any else payload_model(payload_type)
+        self.ids: list[UUID] = []
+        """Of the tasks added through this chain, in order."""
+
+    def add(
+        self, payload: P, options: EnqueueOptions | Mapping[str, Any] | None = None, /, **more: Unpack[EnqueueOptions]
+    ) -> Self:
+        """Stores a task; returns once it is committed."""
+        new = self._queue.prepare(self.type, payload, self._model, options, more)
+        self.ids.append(run_blocking(self._queue.engine.submit([new]))[0].id)
+        return self
+
+    async def add_async(
+        self, payload: P, options: EnqueueOptions | Mapping[str, Any] | None = None, /, **more: Unpack[EnqueueOptions]
+    ) -> Self:
+        new = self._queue.prepare(self.type, payload, self._model, options, more)
+        self.ids.append((await self._queue.engine.submit([new]))[0].id)
+        return self
+
+    def set_worker(self, handler: Callable[[P], Any]) -> Self:
+        """Tasks of this type are run by `handler(payload)`, `def` or `async def`, in this process."""
+        self._queue.register_handler(self.type, handler, self._payload_type)
+        return self
+
+    def set_worker_count(self, count: int) -> Self:
+        """How many run at once in this process; 1 unless set."""
+        self._queue.set_worker_count(self.type, count)
+        return self
+
+    def set_rate_limit(self, tasks_per_second: float | None) -> Self:
+        """How many the whole fleet starts a second, unless an operator says otherwise. None: as many as it can."""
+        self._queue.set_rate_limit(self.type, tasks_per_second)
+        return self
+
+    def set_timeout(self, seconds: int | None) -> Self:
+        """How long a task may run, for those added from now on. None: as the configuration says."""
+        self._queue.set_timeout(self.type, seconds)
+        return self
+
+    setWorker = set_worker  # noqa: N815
+    setWorkerCount = set_worker_count  # noqa: N815
+    setRateLimit = set_rate_limit  # noqa: N815
+    setTimeout = set_timeout  # noqa: N815
+
+
+class FluentQueue:
+    """What `tq` is: the process's one TaskQueue, made by `init` or, on the library's queue, by the first use."""
+
+    def __init__(self) -> None:
+        self._queue: TaskQueue | None = None
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def init(
+        self,
+        database_url: str | None = None,
+        poll_interval: float = 1.0,
+        batch_size: int = 10,
+        enable_worker: bool = True,
+        task_timeout: float = LEASE_SECONDS,
+        *,
+        engine: Engine | None = None,
+        **camel: Unpack[CamelSettings],
+    ) -> None:
+        """Sets the queue, with the arguments of TaskQueue: before the first use, or after `stop`."""
+        with self._lock:
+            if self._queue is not None and (not self._stopped or self._queue.is_running()):
+                used = self._queue.engine.config.shown_url
+                raise InvalidConfig(f"tq is in use on {used}: call tq.init first of all, or tq.stop before it")
+            self._queue = TaskQueue(
+                database_url, poll_interval, batch_size, enable_worker, task_timeout, engine=engine, **camel
+            )
+            self._stopped = False
+
+    @property
+    def queue(self) -> TaskQueue:
+        """The TaskQueue behind it."""
+        with self._lock:
+            if self._queue is None:
+                self._queue = TaskQueue()
+            return self._queue
+
+    @overload
+    def __call__(self, type_name: str, /) -> TypeContext[Any]: ...
+    @overload
+    def __call__(self, type_name: str, payload_type: type[P], /) -> TypeContext[P]: ...
+    def __call__(self, type_name: str, payload_type: Any = Any, /) -> TypeContext[Any]:
+        return TypeContext(self.queue, type_name, payload_type)
+
+    def pause(self) -> None:
+        """No worker of the whole fleet starts tasks until `resume`."""
+        self.queue.pause()
+
+    def resume(self) -> None:
+        self.queue.resume()
+
+    def stats(self) -> QueueStats:
+        return self.queue.stats()
+
+    def stop(self) -> None:
+        """Lets what runs finish, gives back the rest. Tasks can still be added."""
+        self.queue.stop()
+        self._stopped = True
+
+    async def stop_async(self) -> None:
+        await self.queue.stop_async()
+        self._stopped = True
+
+
+tq = FluentQueue()

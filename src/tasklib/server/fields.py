@@ -1,0 +1,70 @@
+"""Field types of the API: what JSON gives, nothing converted silently."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic.functional_validators import AfterValidator
+
+from tasklib.core.codec import text_problem
+from tasklib.core.options import INT32, KEY_LIMIT, NAME_LIMIT
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # to JSON 3.0 is the integer 3
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("must be a whole number")
+    return value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("must be a number")
+    return value
+
+
+def _text(value: str) -> str:
+    found = text_problem(value)
+    if found:
+        raise ValueError(found)
+    return value
+
+
+def _instant(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value
+    if not isinstance(value, str) or not _INSTANT.fullmatch(value):
+        raise ValueError("must be an ISO 8601 time with its zone, like 2025-01-15T10:00:00Z (in a URL write + as %2B)")
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("there is no such time") from None
+
+
+def _flag(value: Any) -> Any:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Number = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Text = Annotated[str, AfterValidator(_text)]
+Name = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT), AfterValidator(_text)]
+Key = Annotated[str, Field(min_length=1, max_length=KEY_LIMIT), AfterValidator(_text)]
+SearchText = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_text)]
+Attempts = Annotated[Whole, Field(ge=0, le=INT32)]
+Priority = Annotated[Whole, Field(ge=-INT32 - 1, le=INT32)]
+Seconds = Annotated[Whole, Field(ge=1, le=INT32)]
+Rate = Annotated[Number, Field(ge=0, le=1e6)]
+Concurrency = Annotated[Whole, Field(ge=1, le=1_000_000)]
+Instant = Annotated[
+    datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"}, mode="validation")
+]

@@ -1,0 +1,352 @@
+"""The JSON of the API, in camelCase."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from tasklib.core.task import TaskState
+from tasklib.server.fields import (
+    Attempts,
+    Concurrency,
+    Flag,
+    Instant,
+    Key,
+    Name,
+    Priority,
+    Rate,
+    SearchText,
+    Seconds,
+)
+from tasklib.server.tokens import Role
+
+PAGE_LIMIT = 100
+DEFAULT_PAGE = 50
+LARGEST_OFFSET = 1_000_000
+
+
+class Given(BaseModel):
+    """What a client sends. Unknown fields are refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+
+class Shown(BaseModel):
+    """What a client gets."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class Status(StrEnum):
+    PENDING = "pending"
+    PROCESSING = "processing"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def state(self) -> str:
+        return TaskState.RUNNING if self is Status.PROCESSING else self.value
+
+
+class Finished(StrEnum):
+    """What a clean-up may delete."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+# -- submit -----------------------------------------------------------------------------------------------------------
+
+
+class Options(Given):
+    max_attempts: Attempts | None = Field(default=None, description="3 unless given; 0 is unlimited.")
+    run_after: Instant | None = None
+    priority: Priority | None = Field(default=None, description="Higher goes first; 0 unless given.")
+    tags: dict[str, Any] | None = None
+    timeout_seconds: Seconds | None = None
+    idempotency_key: Key | None = Field(default=None, description="One task for each key, however often it is sent.")
+
+
+class Submit(Given):
+    type: Name
+    payload: Any = Field(description="Any JSON value; for a type the server knows, its arguments.")
+    options: Options | None = None
+
+
+class Submitted(Shown):
+    id: UUID
+    type: str
+    status: str
+    created_at: datetime
+
+
+# -- tasks ------------------------------------------------------------------------------------------------------------
+
+
+class Attempt(Shown):
+    """An attempt that did not complete."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+    attempt: int | None = None
+    worker: str | None = None
+    started: str | None = None
+    ended: str | None = None
+    error: str | None = None
+    lost: bool = False
+
+
+class TaskView(Shown):
+    id: UUID
+    type: str
+    payload: Any
+    status: str = Field(description="pending, processing, completed, failed or cancelled.")
+    attempts: int
+    max_attempts: int = Field(description="0 is unlimited.")
+    last_attempt_at: datetime | None
+    next_retry_at: datetime | None = Field(description="Set while a failed task waits for its retry.")
+    result: Any
+    error: str | None
+    run_after: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+    worker_id: str | None
+    locked_until: datetime | None
+    timeout_seconds: int | None
+    priority: int
+    tags: dict[str, Any]
+    cancel_requested_at: datetime | None
+    version: int
+    idempotency_key: str | None
+    history: list[Attempt]
+
+
+class TaskPage(Shown):
+    tasks: list[TaskView]
+    total: int
+    total_capped: bool = Field(description="True: there are more than `total`.")
+    limit: int
+    offset: int
+    next_cursor: UUID | None = Field(description="Send as `cursor` for the next page; null at the end.")
+
+
+class Retried(Shown):
+    id: UUID
+    status: str
+    attempts: int
+    next_retry_at: datetime | None
+
+
+class ListQuery(Given):
+    type: Annotated[list[Name] | None, Field(description="May be repeated.")] = None
+    status: Annotated[list[Status] | None, Field(description="May be repeated.")] = None
+    limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = DEFAULT_PAGE
+    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET)] = 0
+    cursor: UUID | None = None
+    tag: Annotated[list[SearchText] | None, Field(description="key:value; may be repeated.")] = None
+    name_prefix: Name | None = None
+    created_after: Instant | None = None
+    created_before: Instant | None = None
+    error: Annotated[SearchText | None, Field(description="Text in the error, taken literally.")] = None
+    finished: Annotated[
+        bool | None, Field(description="With status=failed: true for final failures, false for waiting retries.")
+    ] = None
+
+
+# -- bulk -------------------------------------------------------------------------------------------------------------
+
+
+class BulkFilter(Given):
+    """All given conditions must hold; an empty filter is everything."""
+
+    type: list[Name] | None = Field(default=None, max_length=1000)
+    status: list[Status] | None = None
+    tags: dict[str, Any] | None = None
+    name_prefix: Name | None = None
+    created_after: Instant | None = None
+    created_before: Instant | None = None
+    error: SearchText | None = None
+    finished: Flag | None = None
+    ids: list[UUID] | None = Field(default=None, max_length=1000)
+
+
+class Bulk(Given):
+    filter: BulkFilter
+    dry_run: Flag = False
+
+
+class BulkDone(Shown):
+    matched: int = Field(description="How many tasks the action can be done to (dry run), or was done to.")
+    matched_capped: bool
+    done: int
+    more: bool = Field(description="True: time ran out before all were done; send it again.")
+    dry_run: bool
+
+
+class Cleaned(Shown):
+    deleted: int
+    more: bool = Field(description="True: time ran out before all were deleted; send it again.")
+
+
+class CleanupQuery(Given):
+    older_than: Instant
+    status: Annotated[list[Finished] | None, Field(description="completed unless given; may be repeated.")] = None
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+class Counts(Shown):
+    pending: int = 0
+    processing: int = 0
+    completed: int = 0
+    failed: int = Field(default=0, description="All with status failed, those that wait for a retry too.")
+    cancelled: int = 0
+    waiting: int = Field(default=0, description="Of the failed, those that wait for a retry.")
+
+
+class TypeCounts(Counts):
+    oldest_due_seconds: float | None = None
+    handled: bool = Field(description="False: no live worker has a handler for this type.")
+
+
+class Stats(Counts):
+    by_type: dict[str, TypeCounts]
+
+
+class SeriesPoint(Shown):
+    minute: datetime
+    type: str
+    completed: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    retried: int = 0
+    run_ms: int = Field(default=0, description="Time that handlers took, summed.")
+
+
+class Series(Shown):
+    minutes: int
+    points: list[SeriesPoint]
+
+
+class WorkerView(Shown):
+    id: str
+    hostname: str
+    pid: int
+    types: list[str]
+    concurrency: int
+    running: int
+    started_at: datetime
+    seen_at: datetime
+    stopped_at: datetime | None
+    seconds_since_seen: float
+    live: bool
+
+
+class Workers(Shown):
+    workers: list[WorkerView]
+
+
+# -- controls ---------------------------------------------------------------------------------------------------------
+
+
+class Paused(Shown):
+    paused: bool
+
+
+class RateLimit(Given):
+    tasks_per_second: Rate | None = Field(description="0 is unlimited; null gives the word back to the code.")
+
+
+class RateLimitSet(Shown):
+    tasks_per_second: float | None
+
+
+class ControlView(Shown):
+    paused: bool = False
+    rate_limit: float | None = Field(default=None, description="What holds, in starts a second; null: no limit.")
+    operator_rate_limit: float | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
+    default_rate_limit: float | None = Field(default=None, description="Set by the code.")
+    concurrency: int | None = Field(default=None, description="Running at once in the whole fleet.")
+
+
+class ControlsView(ControlView):
+    types: dict[str, ControlView]
+
+
+class TypeView(ControlView):
+    type: str
+    registered: bool = Field(description="The server knows the type's arguments, and checks them.")
+    handled: bool
+    counts: Counts
+
+
+class Types(Shown):
+    types: list[TypeView]
+
+
+class ControlSet(Given):
+    """What is left out stays as it is; null clears."""
+
+    paused: Flag = False
+    rate_limit: Rate | None = None
+    concurrency: Concurrency | None = None
+
+
+# -- people -----------------------------------------------------------------------------------------------------------
+
+
+class Login(Given):
+    token: Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class Session(Shown):
+    label: str
+    role: Role
+    may: list[str]
+
+
+class AuditView(Shown):
+    at: datetime | None
+    actor: str
+    action: str
+    task_id: UUID | None
+    type: str | None
+    detail: Any
+
+
+class Audit(Shown):
+    entries: list[AuditView]
+
+
+class Health(Shown):
+    status: str
+
+
+# -- problems ---------------------------------------------------------------------------------------------------------
+
+
+class Fault(Shown):
+    field: str
+    message: str
+
+
+class Problem(Shown):
+    """RFC 9457, with a stable `code`."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    field: str | None = None
+    errors: list[Fault] | None = None
+    current_status: str | None = Field(default=None, description="The status that the task was found in.")

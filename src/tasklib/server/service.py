@@ -1,0 +1,80 @@
+"""What the routes share: the queue, the settings, and who is asking."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+from uuid import UUID
+
+from fastapi import Depends, Request
+
+from tasklib.core import codec
+from tasklib.core.errors import StoreError
+from tasklib.core.registry import Registry
+from tasklib.core.task import Task
+from tasklib.engine.engine import Engine
+from tasklib.server.auth import IDENTITY
+from tasklib.server.feed import Feed
+from tasklib.server.limits import StreamCap, SubmitRate
+from tasklib.server.meters import Meters
+from tasklib.server.schemas import TaskView
+from tasklib.server.sessions import Sessions
+from tasklib.server.settings import ServerSettings
+from tasklib.server.tokens import Identity, Keyring
+from tasklib.server.views import task_view
+from tasklib.stores.base import AuditEntry
+
+log = logging.getLogger("tasklib.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    engine: Engine
+    registry: Registry
+    settings: ServerSettings
+    keyring: Keyring
+    sessions: Sessions
+    submits: SubmitRate
+    streams: StreamCap
+    meters: Meters
+    feed: Feed
+
+    @property
+    def dead_after(self) -> float:
+        return self.engine.config.dead_after_seconds
+
+    def show(self, task: Task) -> TaskView:
+        return task_view(task, self.settings.redact)
+
+    async def note(
+        self,
+        who: Identity,
+        action: str,
+        *,
+        task_ids: Sequence[UUID | None] = (None,),
+        name: str | None = None,
+        detail: Any = None,
+    ) -> None:
+        """Keeps who did what. It is done already: a note that cannot be kept now is logged instead."""
+        text = codec.encode({} if detail is None else detail, field="detail")
+        entries = [
+            AuditEntry(actor=who.label, action=action, task_id=task_id, name=name, detail=text) for task_id in task_ids
+        ]
+        try:
+            await (await self.engine.store()).note(entries)
+        except StoreError as error:
+            log.warning("the audit entry of %s by %s could not be kept: %s", action, who.label, error)
+
+
+def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.tasklib)
+
+
+def _identity(request: Request) -> Identity:
+    return cast(Identity, request.scope[IDENTITY])
+
+
+Served = Annotated[Service, Depends(_service)]
+Who = Annotated[Identity, Depends(_identity)]

@@ -1,0 +1,157 @@
+"""From records of the queue to the JSON of the API, with secrets masked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from tasklib.core import codec
+from tasklib.core.errors import InvalidInput
+from tasklib.core.redact import mask_urls
+from tasklib.core.task import Task
+from tasklib.server.problems import shown_status
+from tasklib.server.schemas import (
+    Attempt,
+    AuditView,
+    ControlView,
+    Counts,
+    Stats,
+    TaskView,
+    TypeCounts,
+    WorkerView,
+)
+from tasklib.stores.base import AuditEntry, Controls, NameStats, WorkerInfo
+
+Redact = Callable[[Any], Any]
+
+
+def task_view(task: Task, redact: Redact) -> TaskView:
+    return TaskView(
+        id=task.id,
+        type=task.name,
+        payload=_masked(redact(task.kwargs)),
+        status=shown_status(task.state),
+        attempts=task.attempts,
+        max_attempts=task.max_attempts,
+        last_attempt_at=task.started_at,
+        next_retry_at=task.next_retry_at,
+        result=_masked(_unwrapped(redact(task.result))),
+        error=None if task.error is None else mask_urls(task.error),
+        run_after=None if task.scheduled_at == task.created_at else task.scheduled_at,
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+        completed_at=task.completed_at,
+        worker_id=task.worker_id,
+        locked_until=task.locked_until,
+        timeout_seconds=task.timeout_seconds,
+        priority=task.priority,
+        tags=_masked(redact(task.tags)),
+        cancel_requested_at=task.cancel_requested_at,
+        version=task.version,
+        idempotency_key=task.idempotency_key,
+        history=[_attempt(entry) for entry in task.history],
+    )
+
+
+def stats_view(stats: Mapping[str, NameStats], workers: Iterable[WorkerInfo], dead_after: float) -> Stats:
+    handled = names_handled(workers, dead_after)
+    by_type = {
+        name: TypeCounts(
+            **counts_of(each).model_dump(), oldest_due_seconds=each.oldest_due_seconds, handled=name in handled
+        )
+        for name, each in stats.items()
+    }
+    totals = {field: sum(getattr(each, field) for each in by_type.values()) for field in Counts.model_fields}
+    return Stats(**totals, by_type=by_type)
+
+
+def counts_of(stats: NameStats) -> Counts:
+    return Counts(
+        pending=stats.pending,
+        processing=stats.running,
+        completed=stats.completed,
+        failed=stats.failed + stats.waiting,
+        cancelled=stats.cancelled,
+        waiting=stats.waiting,
+    )
+
+
+def is_live(worker: WorkerInfo, dead_after: float) -> bool:
+    return worker.stopped_at is None and worker.seconds_since_seen <= dead_after
+
+
+def names_handled(workers: Iterable[WorkerInfo], dead_after: float) -> set[str]:
+    return {name for worker in workers if is_live(worker, dead_after) for name in worker.names}
+
+
+def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
+    return WorkerView(
+        id=worker.id,
+        hostname=worker.hostname,
+        pid=worker.pid,
+        types=sorted(worker.names),
+        concurrency=worker.concurrency,
+        running=worker.running,
+        started_at=worker.started_at,
+        seen_at=worker.seen_at,
+        stopped_at=worker.stopped_at,
+        seconds_since_seen=worker.seconds_since_seen,
+        live=is_live(worker, dead_after),
+    )
+
+
+def control_fields(controls: Controls) -> dict[str, Any]:
+    return {
+        "paused": controls.paused,
+        "rate_limit": controls.rate,
+        "operator_rate_limit": controls.operator_rate,
+        "default_rate_limit": controls.default_rate,
+        "concurrency": controls.concurrency,
+    }
+
+
+def control_view(controls: Controls) -> ControlView:
+    return ControlView(**control_fields(controls))
+
+
+def audit_view(entry: AuditEntry) -> AuditView:
+    try:
+        detail = codec.decode(entry.detail)
+    except InvalidInput:
+        detail = entry.detail
+    return AuditView(
+        at=entry.at,
+        actor=entry.actor,
+        action=entry.action,
+        task_id=entry.task_id,
+        type=entry.name,
+        detail=_masked(detail),
+    )
+
+
+def _attempt(entry: Any) -> Attempt:
+    """A row may have been edited by hand: what is no text is left out."""
+    if not isinstance(entry, dict):
+        return Attempt()
+    texts = {
+        name: mask_urls(value)
+        for name in ("worker", "started", "ended", "error")
+        if isinstance(value := entry.get(name), str)
+    }
+    number = entry.get("attempt")
+    return Attempt(attempt=number if isinstance(number, int) else None, lost=entry.get("lost") is True, **texts)
+
+
+def _unwrapped(result: Any) -> Any:
+    return result.get("value") if isinstance(result, dict) and set(result) == {"value"} else result
+
+
+def _masked(value: Any) -> Any:
+    """Passwords in URLs, wherever they stand."""
+    if isinstance(value, str):
+        return mask_urls(value)
+    if isinstance(value, dict):
+        return {name: _masked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item) for item in value]
+    return value

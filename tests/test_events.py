@@ -1,0 +1,49 @@
+"""What the log tells of tasks: who, what and how it ended, never what they carry."""
+
+import json
+import logging
+
+import pytest
+
+from tasklib import task
+from tasklib.cli.logs import JsonFormatter
+from tasklib.core.registry import Registry
+from tasklib.testing import QueueForTests
+
+SECRET = "hunter2-do-not-log"
+
+
+def test_every_step_is_told_with_its_fields_and_without_payloads(
+    tasklib_queue: QueueForTests, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG, logger="tasklib")
+    registry = Registry()
+
+    @task(registry=registry, max_retries=1)
+    def fragile(password: str) -> str:
+        if len(password) > 3:
+            raise RuntimeError("the gateway said no")
+        return SECRET
+
+    good, bad = fragile.submit("abc"), fragile.submit(SECRET)
+    again = fragile.options(idempotency_key="k").submit("abc")
+    assert fragile.options(idempotency_key="k").submit("abc").id == again.id
+    tasklib_queue.drain(registry=registry)
+    told = [(getattr(r, "event", None), getattr(r, "task_id", None)) for r in caplog.records]
+    for task_id, steps in (
+        (str(good.id), ["enqueued", "started", "completed"]),
+        (str(bad.id), ["enqueued", "started", "failed"]),
+    ):
+        assert [event for event, found in told if found == task_id] == steps
+    assert ("known", str(again.id)) in told
+    assert ("registered", None) in told
+    assert SECRET not in caplog.text
+    failure = next(record for record in caplog.records if getattr(record, "event", None) == "failed")
+    assert failure.levelno == logging.WARNING
+    entry = json.loads(JsonFormatter().format(failure))
+    assert (entry["event"], entry["task_name"], entry["attempt"], entry["will_retry"]) == ("failed", "fragile", 1, True)
+
+
+def test_passwords_in_urls_are_masked_in_json_logs():
+    record = logging.LogRecord("x", logging.INFO, __file__, 1, "at %s", ("postgresql://me:pw@db/x",), None)
+    assert "pw" not in json.loads(JsonFormatter().format(record))["message"]
