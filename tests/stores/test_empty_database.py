@@ -2,6 +2,8 @@
 
 import asyncio
 
+import apsw
+import psycopg
 import pytest
 
 from tasklib.core.errors import StoreClosed
@@ -56,3 +58,19 @@ async def test_what_was_written_is_there_after_everybody_left(backend_url: str):
 async def test_a_store_that_was_never_opened_is_closed(backend_url: str):
     with pytest.raises(StoreClosed):
         await make(backend_url).now()
+
+
+async def test_the_printed_scripts_make_a_schema_that_a_store_accepts(sqlite_url: str, postgres_url: str):
+    """`tasklib migrate --sql` is for people who apply it themselves."""
+    path = sqlite_url.removeprefix("sqlite:///")
+    connection = apsw.Connection(path)
+    for _, script in SqliteStore(sqlite_url).migration_sql():
+        connection.execute(script)
+    connection.close()
+    with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as server:
+        for _, script in PostgresStore(postgres_url).migration_sql():
+            server.execute(script)
+    for store in (SqliteStore(sqlite_url), PostgresStore(postgres_url)):
+        await store.open()
+        assert await store.migrate(plan=True) == []
+        await store.close()

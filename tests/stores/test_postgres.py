@@ -110,10 +110,8 @@ async def test_tables_that_vanish_are_a_mismatch(store: PostgresStore, psql: Exe
 
 async def test_the_printed_migration_makes_the_same_tables(postgres_url: str, psql: Execute):
     store = PostgresStore(postgres_url)
-    for name, text in store.migration_sql():
-        version = int(name[:4])
+    for _, text in store.migration_sql():
         psql(text)
-        psql(f"INSERT INTO task_migrations (version, name) VALUES ({version}, '{name}')")
     await store.open()
     assert await store.migrate(plan=True) == []
     assert (await fetch(store, await submit(store))).state == "pending"

@@ -229,8 +229,8 @@ def payload_model(payload_type: Any) -> PayloadModel:
         return ANY_PAYLOAD
     label = getattr(payload_type, "__name__", "Payload")
     try:
-        base: Any = RootModel[payload_type]
-        return create_model(label, __base__=base)
+        base: PayloadModel = RootModel[payload_type]
+        return types.new_class(label, (base,), {}, lambda body: body.update(__module__=__name__))
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
         raise TaskDefinitionError(f"payload_type: Pydantic cannot handle it: {error}", field="payload_type") from None
 
@@ -254,7 +254,8 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
     check_name(name, "type")
     if not callable(handler) or inspect.isclass(handler):
         raise TaskDefinitionError(f"{name}: a handler is a function, not {handler!r:.80}", field="handler")
-    called = handler if inspect.isroutine(handler) or isinstance(handler, functools.partial) else handler.__call__
+    plain = inspect.isroutine(handler) or isinstance(handler, functools.partial)
+    called: Callable[..., Any] = handler if plain else type(handler).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TaskDefinitionError(f"{name}: a generator cannot be a handler; return a list instead", field="handler")
     signature = inspect.signature(handler)

@@ -18,6 +18,15 @@ def steps_for(target: Target) -> list[Step]:
     return [step._replace(sql=step.sql.replace("{schema}", target.quoted_schema)) for step in STEPS]
 
 
+def scripts(target: Target) -> list[tuple[str, str]]:
+    """Each step as a script that people run themselves: it records itself, so that the store knows what was done."""
+    record = "INSERT INTO {}.task_migrations (version, name) VALUES ({}, '{}');\n"
+    return [
+        (step.name, f"{step.sql}\n{record.format(target.quoted_schema, step.version, step.name)}")
+        for step in steps_for(target)
+    ]
+
+
 async def ensure(calls: Calls) -> None:
     """Gives an empty database its tables; refuses what it cannot work with."""
     version = await read_version(calls)

@@ -39,6 +39,7 @@ from tasklib.stores.postgres.rows import task_of
 from tasklib.stores.postgres.wake import Wakes
 
 _TRAITS = Traits(engine="postgresql", callers_transaction=True)
+_POOLED = Traits(engine="postgresql", callers_transaction=True, wakes=False)
 _FIRST_POLL = 1.0
 _LONGEST_POLL = 5.0
 
@@ -55,7 +56,7 @@ class PostgresStore:
 
     @property
     def traits(self) -> Traits:
-        return _TRAITS
+        return _POOLED if self._calls.target.pgbouncer else _TRAITS
 
     @property
     def clock_offset(self) -> float:
@@ -224,7 +225,7 @@ class PostgresStore:
         return await schema.migrate(self._calls, plan=plan)
 
     def migration_sql(self) -> list[tuple[str, str]]:
-        return [(step.name, step.sql) for step in schema.steps_for(self._calls.target)]
+        return schema.scripts(self._calls.target)
 
     async def check_up(self) -> list[Finding]:
         self._start()

@@ -12,6 +12,16 @@ STEPS = queries.load_steps(__package__ or "")
 CURRENT = STEPS[-1].version
 
 
+def scripts() -> list[tuple[str, str]]:
+    """Each step as a script that people run themselves: it records itself, so that the store knows what was done."""
+    first = f"{SQL['create_migrations']};\n\n"
+    record = "INSERT INTO task_migrations (version, name) VALUES ({}, '{}');\n"
+    return [
+        (step.name, f"{first if step.version == 1 else ''}{step.sql}\n{record.format(step.version, step.name)}")
+        for step in STEPS
+    ]
+
+
 def version(target: Target) -> int | None:
     """None: there is no schema yet. Raises SchemaMismatch for tables that are not ours."""
     tables = values_of(target, SQL["has_tables"])

@@ -278,7 +278,7 @@ class SqliteStore:
         return await self._write(schema.migrate)
 
     def migration_sql(self) -> list[tuple[str, str]]:
-        return [(step.name, step.sql) for step in schema.STEPS]
+        return schema.scripts()
 
     async def check_up(self) -> list[Finding]:
         await self._connect()
