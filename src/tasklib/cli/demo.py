@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import shlex
+import shutil
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -233,6 +235,8 @@ def _report(out: Printer, stage: Stage, *, interrupted: bool) -> None:
 
 def _suggest(out: Printer, stage: Stage) -> None:
     url = shlex.quote(stage.engine.config.shown_url)
+    # Run from a virtualenv that is not active, the command is not on PATH: name it so that it can be pasted.
+    program = "tasklib" if shutil.which("tasklib") else shlex.quote(sys.argv[0])
     ids = {act.scene.name: act.task.id for act in reversed(stage.acts)}
     out.line()
     out.line(Text("The queue is still there. Look around in it:", style="bold"))
@@ -244,7 +248,7 @@ def _suggest(out: Printer, stage: Stage) -> None:
         ("stats", "counts by type and state"),
     ):
         out.line(Text.assemble(("  # ", "dim"), (why, "dim")))
-        out.line(f"  tasklib {words} --database-url {url}")
+        out.line(f"  {program} {words} --database-url {url}")
 
 
 def _as_data(stage: Stage, finished: Sequence[Act]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED
 from tasklib.engine.engine import Engine
@@ -14,6 +14,7 @@ from tasklib.stores.base import Point
 FIRST_LOOK_SECONDS = 3600.0
 LATE_SECONDS = 180.0
 """A minute may still grow for so long after it was first read."""
+_REMEMBERED = timedelta(hours=2)
 
 _Cell = tuple[datetime, str, str, int]
 
@@ -57,4 +58,6 @@ class Meters:
                 counts = self.buckets.setdefault(name, [0] * (len(LATENCY_BOUNDS_MS) + 1))
                 counts[min(bucket, len(LATENCY_BOUNDS_MS))] += grown
                 self.run_ms[name] = self.run_ms.get(name, 0) + max(0, run_ms - before_ms)
-        self._seen = cells
+        if cells:
+            oldest = max(cell[0] for cell in cells) - _REMEMBERED
+            self._seen = {cell: value for cell, value in {**self._seen, **cells}.items() if cell[0] >= oldest}

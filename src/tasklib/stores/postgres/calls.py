@@ -166,12 +166,7 @@ def render(target: Target) -> dict[str, str]:
         "{work_channel}": f"'{target.work_channel}'",
         "{done_channel}": f"'{target.done_channel}'",
     }
-    queries = {
-        **_QUERIES,
-        "claim": _QUERIES["claim"].replace("{spend}", ""),
-        "claim_under_limits": _QUERIES["claim"].replace("{spend}", _QUERIES["spend"]),
-    }
-    return {name: _filled(text, names) for name, text in queries.items()}
+    return {name: _filled(text, names) for name, text in _QUERIES.items()}
 
 
 def _filled(text: str, names: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from tasklib.core.task import Claim
 from tasklib.stores.base import Claimed, ClaimRequest
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
-from tasklib.stores.postgres.limits import ALL, Permits
+from tasklib.stores.postgres.limits import ALL, Room
 
 N = TypeVar("N", int, float)
 
@@ -28,8 +28,8 @@ class _Seen:
 
     due_in: float | None = None
     """Seconds to the next due time among what is not ready; 0 or less: something waits for its promotion."""
-    limited: bool = False
-    """There is something to claim under a limit: nothing was claimed, the control rows must be locked for that."""
+    uncounted: bool = False
+    """There is something to claim under a concurrency limit: nothing was claimed, what runs must be counted for that."""
     permit_in: float | None = None
     full: bool = False
     stale: bool = False
@@ -49,8 +49,8 @@ class Claims:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._promote_first = False
-        self._limited = False
-        """Permits were had and used the last time: the next claim begins with the locks."""
+        self._count_first = False
+        """There was room under a concurrency limit the last time: the next claim begins with the count."""
         self._look_again = _FIRST_LOOK
 
     async def claim(self, request: ClaimRequest) -> Claimed:
@@ -59,11 +59,11 @@ class Claims:
         if request.slots + request.prefetch <= 0 or not names:
             return Claimed([], None)
         claims: list[Claim] = []
-        seen = _Seen(limited=self._limited)
-        if not self._limited:
-            claims, seen = await self._calls.run(self._free(request, names), repeat=False)
-        if seen.limited:
-            more, seen = await self._calls.run(self._under_limits(request, names, len(claims)), repeat=False)
+        seen = _Seen(uncounted=self._count_first)
+        if not seen.uncounted:
+            claims, seen = await self._calls.run(self._at_once(request, names), repeat=False)
+        if seen.uncounted:
+            more, seen = await self._calls.run(self._counted(request, names, len(claims)), repeat=False)
             claims += more
         if len(claims) >= request.slots:
             self._look_again = _FIRST_LOOK
@@ -80,7 +80,9 @@ class Claims:
             self._look_again = _FIRST_LOOK
         return again if seen.unpromoted else _least(again, seen.due_in)
 
-    def _free(self, request: ClaimRequest, names: Sequence[str]) -> Callable[[Connection, float], Awaitable[_Result]]:
+    def _at_once(
+        self, request: ClaimRequest, names: Sequence[str]
+    ) -> Callable[[Connection, float], Awaitable[_Result]]:
         async def work(connection: Connection, timeout: float) -> _Result:
             caps = [request.per_name.get(name) for name in names]
             async with asyncio.timeout(timeout):
@@ -88,25 +90,25 @@ class Claims:
 
         return work
 
-    def _under_limits(
+    def _counted(
         self, request: ClaimRequest, names: Sequence[str], already: int
     ) -> Callable[[Connection, float], Awaitable[_Result]]:
         async def work(connection: Connection, timeout: float) -> _Result:
             async with transaction(connection, timeout):
-                permits = await Permits.lock(self._calls, connection, names)
-                caps = [_least(request.per_name.get(name), permits.cap(name)) for name in names]
+                room = await Room.lock(self._calls, connection, names)
+                caps = [_least(request.per_name.get(name), room.cap(name)) for name in names]
                 slots, prefetch = request.slots - already, request.prefetch
-                whole = permits.cap(ALL)
+                whole = room.cap(ALL)
                 if whole is not None:
                     slots, prefetch = min(slots, whole), 0
-                claims, seen = await self._rounds(connection, request, names, caps, permits.names, slots, prefetch)
-            permits.spend(claims)
-            self._limited = permits.used
+                claims, seen = await self._rounds(connection, request, names, caps, room.names, slots, prefetch)
+            room.fill(claims)
+            self._count_first = room.used
             return claims, _Seen(
                 due_in=seen.due_in,
-                permit_in=_least(seen.permit_in, permits.next_in()),
-                # Limited a moment ago and not when the locks were taken, or the other way round: ask again.
-                full=seen.full or seen.limited or permits.full,
+                permit_in=seen.permit_in,
+                # Limited since the count: ask again.
+                full=seen.full or seen.uncounted or room.full,
                 skipped=seen.skipped,
             )
 
@@ -134,7 +136,7 @@ class Claims:
             self._promote_first = await self._promote(connection)
         for _ in range(_ROUNDS):
             *rows, last = await connection.fetch(
-                calls.sql["claim_under_limits" if permitted else "claim"],
+                calls.sql["claim"],
                 names,
                 left,
                 permitted,

@@ -27,9 +27,9 @@ WHERE id = ANY (ARRAY(
 ));
 
 -- name: claim
--- $1 names, $2 their caps (NULL: none), $3 limited names this call holds permits of, $4 slots, $5 slots + prefetch,
--- $6 worker, $7 lease, $8 offset, $9 claim although something due waits for its promotion.
--- The last row is no claim: its kwargs hold what else was seen. What stands for spend is empty but under limits.
+-- $1 names, $2 their caps (NULL: none), $3 names whose concurrency limits are seen to by the caps, $4 slots,
+-- $5 slots + prefetch, $6 worker, $7 lease, $8 offset, $9 claim although something due waits for its promotion.
+-- The last row is no claim: its kwargs hold what else was seen.
 WITH waiting AS MATERIALIZED (
     SELECT coalesce(next_retry_at, scheduled_at) - (statement_timestamp() + $8::interval) AS due_in
     FROM {schema}.tasks
@@ -37,15 +37,14 @@ WITH waiting AS MATERIALIZED (
     ORDER BY coalesce(next_retry_at, scheduled_at)
     LIMIT 1
 ), limits AS MATERIALIZED (
-    -- Pauses, and limits of which this call holds no permits. Without locks: good enough to see that there is nothing
-    -- to be had, while what there is to be had takes the locks.
+    -- Pauses and limits, looked at without locks: enough to see where there is nothing to be had.
     SELECT
         name, paused,
-        CASE WHEN rate IS NOT NULL THEN
-            (1 - tokens) / rate - extract(epoch FROM statement_timestamp() + $8::interval - refilled_at)
-        END AS permit_in,
+        rate IS NOT NULL AS has_rate,
+        concurrency IS NOT NULL AND name <> ALL ($3::text[]) AS needs_count,
+        (1 - tokens) / rate - extract(epoch FROM statement_timestamp() + $8::interval - refilled_at) AS permit_in,
         concurrency <= CASE
-            WHEN concurrency IS NULL OR paused THEN NULL
+            WHEN concurrency IS NULL OR paused OR name = ANY ($3::text[]) THEN NULL
             WHEN name = '' THEN (SELECT count(*) FROM {schema}.tasks t WHERE t.state = 'running')
             ELSE (SELECT count(*) FROM {schema}.tasks t WHERE t.state = 'running' AND t.name = c.name)
         END AS full_up,
@@ -56,7 +55,7 @@ WITH waiting AS MATERIALIZED (
             LIMIT 1
         ) END AS wanted
     FROM {schema}.task_controls c
-    WHERE (paused OR (limited AND name <> ALL ($3::text[]))) AND (name = '' OR name = ANY ($1::text[]))
+    WHERE (paused OR limited) AND (name = '' OR name = ANY ($1::text[]))
 ), shut AS MATERIALIZED (
     SELECT name FROM limits WHERE paused OR permit_in > 0 OR full_up
 ), able AS MATERIALIZED (
@@ -71,11 +70,25 @@ WITH waiting AS MATERIALIZED (
           ORDER BY t.priority DESC, t.created_at, t.id
           LIMIT 1
       )
-), limited AS MATERIALIZED (
-    -- With permits to be had: nothing is claimed now, the caller comes back with the locks.
-    SELECT FROM able a JOIN limits l ON l.name IN ('', a.name) LIMIT 1
+), uncounted AS MATERIALIZED (
+    -- There is room under a concurrency limit. What runs must be counted under its lock, in a later snapshot than the
+    -- lock's: nothing is claimed now, the caller comes back with the count.
+    SELECT FROM able a JOIN limits l ON l.name IN ('', a.name) WHERE l.needs_count LIMIT 1
 ), asked AS MATERIALIZED (
-    SELECT name, cap FROM able WHERE NOT EXISTS (SELECT FROM limited)
+    SELECT name, cap FROM able WHERE NOT EXISTS (SELECT FROM uncounted)
+), buckets AS MATERIALIZED (
+    -- Rates, under the lock of their rows, and so as the claim before this one left them.
+    SELECT
+        c.name, c.rate,
+        CASE WHEN c.paused THEN 0 ELSE least(greatest(1, c.rate), c.tokens + c.rate * greatest(0,
+            extract(epoch FROM clock_timestamp() + $8::interval - c.refilled_at)::double precision)) END AS tokens
+    FROM {schema}.task_controls c
+    WHERE c.name = ANY (ARRAY(
+        SELECT l.name FROM limits l
+        WHERE l.has_rate AND EXISTS (SELECT FROM asked a WHERE l.name IN ('', a.name))
+    ))
+    ORDER BY c.name
+    FOR UPDATE
 ), locked AS MATERIALIZED (
     SELECT t.* FROM asked a CROSS JOIN LATERAL (
         SELECT
@@ -87,16 +100,19 @@ WITH waiting AS MATERIALIZED (
         FROM {schema}.tasks
         WHERE ready AND name = a.name
         ORDER BY priority DESC, created_at, id
-        LIMIT least($5, a.cap)
+        -- A billionth more, so that the last bit of a fraction does not cost a token.
+        LIMIT least($5, a.cap, (SELECT floor(b.tokens + 1e-9)::int FROM buckets b WHERE b.name = a.name))
         FOR UPDATE SKIP LOCKED
     ) AS t
 ), picked AS MATERIALIZED (
-    SELECT id
+    SELECT id, name
     FROM (
         SELECT id, name, alone, row_number() OVER (ORDER BY priority DESC, created_at, id) AS rank
         FROM locked WHERE due
     ) AS ranked
-    WHERE rank <= $4 OR (rank <= $5 AND NOT alone AND name <> ALL ($3::text[]))
+    WHERE rank <= least($4, (SELECT floor(b.tokens + 1e-9)::int FROM buckets b WHERE b.name = ''))
+       OR (rank <= $5 AND NOT alone AND name <> ALL (ARRAY(SELECT l.name FROM limits l))
+           AND NOT EXISTS (SELECT FROM limits l WHERE l.name = ''))
 ), clock AS MATERIALIZED (
     -- Read when the first row is written, after any wait for a lock: the lease is whole, and one claim has one start.
     SELECT clock_timestamp() + $8::interval AS now
@@ -119,7 +135,18 @@ WITH waiting AS MATERIALIZED (
         (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
             OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone,
         t.priority, t.created_at
-) {spend}
+), used AS MATERIALIZED (
+    SELECT b.name, b.rate, b.tokens - (
+        SELECT count(*) FROM picked p WHERE b.name IN ('', p.name)
+    ) AS tokens
+    FROM buckets b
+), spent AS (
+    UPDATE {schema}.task_controls c SET
+        tokens = u.tokens,
+        refilled_at = greatest(c.refilled_at, (SELECT now FROM clock))
+    FROM used u
+    WHERE c.name = u.name AND u.rate IS NOT NULL AND EXISTS (SELECT FROM picked)
+)
 (
     SELECT
         id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
@@ -132,12 +159,15 @@ SELECT
     NULL, NULL, NULL, NULL,
     jsonb_build_object(
         'due_in', (SELECT extract(epoch FROM due_in) FROM waiting),
-        'limited', EXISTS (SELECT FROM limited),
+        'uncounted', EXISTS (SELECT FROM uncounted),
         -- Of what ran out of permits: when the next comes by time, and whether any must come by a task's end.
-        'permit_in', (
-            SELECT min(permit_in) FROM limits
-            WHERE wanted AND permit_in > 0 AND NOT paused AND full_up IS NOT TRUE
-              AND (name = '' OR NOT EXISTS (SELECT FROM shut WHERE name = ''))
+        'permit_in', least(
+            (
+                SELECT min(permit_in) FROM limits
+                WHERE wanted AND permit_in > 0 AND NOT paused AND full_up IS NOT TRUE
+                  AND (name = '' OR NOT EXISTS (SELECT FROM shut WHERE name = ''))
+            ),
+            (SELECT min((1 - tokens) / rate) FROM used WHERE tokens < 1)
         ),
         'full', EXISTS (
             SELECT FROM limits
@@ -161,11 +191,10 @@ FROM {schema}.tasks
 WHERE state = 'running' AND worker_id = $1
 ORDER BY priority DESC, created_at, id;
 
--- name: lock_limits
+-- name: lock_concurrency
 -- In name order, so that two claims never wait for each other in a ring.
-SELECT name, rate, concurrency, tokens, refilled_at, clock_timestamp() + $2::interval AS now
-FROM {schema}.task_controls
-WHERE limited AND (name = '' OR name = ANY ($1::text[]))
+SELECT name, concurrency FROM {schema}.task_controls
+WHERE concurrency IS NOT NULL AND (name = '' OR name = ANY ($1::text[]))
 ORDER BY name
 FOR UPDATE;
 
@@ -175,21 +204,6 @@ SELECT name, count(*) FROM {schema}.tasks WHERE state = 'running' AND name = ANY
 
 -- name: count_all_running
 SELECT count(*) FROM {schema}.tasks WHERE state = 'running';
-
--- name: spend
--- The part of the claim that only claims under limits have: the tokens that it used.
-, spent AS (
-    UPDATE {schema}.task_controls c SET
-        tokens = used.count * -1 + least(greatest(1, c.rate), c.tokens + c.rate * greatest(0,
-            extract(epoch FROM clock_timestamp() + $8::interval - c.refilled_at)::double precision)),
-        refilled_at = greatest(c.refilled_at, clock_timestamp() + $8::interval)
-    FROM (
-        SELECT name, count(*) AS count FROM claimed GROUP BY name
-        UNION ALL
-        SELECT '', count(*) FROM claimed HAVING count(*) > 0
-    ) AS used
-    WHERE c.name = used.name AND c.rate IS NOT NULL
-)
 
 -- name: complete
 -- The hot settle. The guard sits in the batch's own rows, behind a fence: the primary key is the only way left.

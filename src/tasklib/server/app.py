@@ -1,0 +1,100 @@
+"""Puts the application together, to run alone or to be mounted under any prefix of another one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from tasklib.core.registry import Registry, default_registry
+from tasklib.engine.config import Config
+from tasklib.engine.default import default_engine
+from tasklib.engine.engine import Engine
+from tasklib.server import bulk, controls, docs, events, health, login, metrics, tasks, types, workers
+from tasklib.server.auth import Gate
+from tasklib.server.feed import Feed
+from tasklib.server.headers import SecureHeaders
+from tasklib.server.limits import BodyLimit, StreamCap, SubmitRate, TimeLimit
+from tasklib.server.meters import Meters
+from tasklib.server.problems import Problems, on_http_exception, on_invalid_request
+from tasklib.server.service import Service
+from tasklib.server.sessions import Sessions
+from tasklib.server.settings import ServerSettings
+from tasklib.server.tokens import Keyring
+
+VERSION = "1"
+"""Of the API."""
+
+ROUTERS = (health, login, bulk, controls, tasks, types, workers, events, metrics)
+"""In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`."""
+
+
+def create_app(
+    queue: Engine | Config | None = None,
+    *,
+    registry: Registry | None = None,
+    settings: ServerSettings | None = None,
+) -> FastAPI:
+    """The HTTP API of a queue; without one, of the queue that `init` set.
+
+    `registry` holds the task types whose arguments are checked when they are submitted: all that `@task` defined, unless
+    given. The queue is opened by the first request, so the application also works where its lifespan is not run.
+    """
+    settings = settings or ServerSettings()
+    engine = queue if isinstance(queue, Engine) else default_engine() if queue is None else Engine(queue)
+    keyring = Keyring(engine, settings)
+    service = Service(
+        engine=engine,
+        registry=default_registry if registry is None else registry,
+        settings=settings,
+        keyring=keyring,
+        sessions=Sessions(keyring, settings),
+        submits=SubmitRate(settings.submit_rate),
+        streams=StreamCap(settings.max_streams),
+        meters=Meters(engine),
+        feed=Feed(engine),
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        service.feed.end()
+        if engine is not queue and queue is not None:
+            await engine.close()
+
+    app = FastAPI(
+        title="tasklib",
+        version=VERSION,
+        description="A durable task queue.",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.tasklib = service
+    for part in ROUTERS:
+        app.include_router(part.router)
+    app.mount("/assets", StaticFiles(directory=login.ASSETS), name="assets")
+    app.add_exception_handler(RequestValidationError, on_invalid_request)
+    app.add_exception_handler(HTTPException, on_http_exception)
+    # The last one added is the first to see a request.
+    app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
+    app.add_middleware(Gate, settings=settings, keyring=keyring, sessions=service.sessions)
+    app.add_middleware(TimeLimit, seconds=settings.request_seconds)
+    app.add_middleware(Problems)
+    app.add_middleware(SecureHeaders)
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            app.openapi_schema = docs.amend(schema)
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return app

@@ -1,0 +1,37 @@
+"""/api/tasks/bulk: one action on everything that matches a filter."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter
+
+from tasklib.engine import bulk
+from tasklib.engine.bulk import Action
+from tasklib.server.docs import BODY, problems
+from tasklib.server.filters import of_body
+from tasklib.server.schemas import Bulk, BulkDone
+from tasklib.server.service import Served, Who
+from tasklib.server.tasks import WORK_SECONDS
+
+router = APIRouter(prefix="/api/tasks/bulk", tags=["tasks"])
+
+
+@router.post("/{action}", operation_id="bulk_action", responses=problems(*BODY))
+async def act(action: Action, given: Bulk, service: Served, who: Who) -> BulkDone:
+    """Retry, cancel or delete all tasks that match; those whose status does not allow it are left alone."""
+    where = of_body(given.filter)
+    if given.dry_run:
+        found = await bulk.count(service.engine, action, where)
+        return BulkDone(matched=found.value, matched_capped=found.capped, done=0, more=False, dry_run=True)
+    until = asyncio.get_running_loop().time() + WORK_SECONDS
+    done, more = 0, False
+    batches = bulk.perform(service.engine, action, where)
+    async for count in batches:
+        done += count
+        if asyncio.get_running_loop().time() >= until:
+            more = True
+            break
+    detail = {"filter": given.filter.model_dump(mode="json", by_alias=True, exclude_none=True), "done": done}
+    await service.note(who, f"bulk-{action}", detail=detail)
+    return BulkDone(matched=done, matched_capped=False, done=done, more=more, dry_run=False)

@@ -1,0 +1,42 @@
+"""/api/events: live figures as server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Callable
+
+from fastapi import APIRouter
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from tasklib.server.docs import problems
+from tasklib.server.service import Served
+
+router = APIRouter(prefix="/api", tags=["figures"])
+
+
+class Stream(StreamingResponse):
+    """Says when it is over, however it ended."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, content: AsyncIterable[str], over: Callable[[], None]) -> None:
+        super().__init__(content, headers={"X-Accel-Buffering": "no"})
+        self._over = over
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._over()
+
+
+@router.get(
+    "/events",
+    operation_id="stream_events",
+    response_class=Stream,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(429)},
+)
+async def events(service: Served) -> Stream:
+    """Events `stats` and `controls`, at once and whenever they have changed; `problem` while the database is away."""
+    service.streams.enter()
+    return Stream(service.feed.stream(service.settings.stream_seconds), service.streams.leave)

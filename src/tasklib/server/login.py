@@ -1,0 +1,62 @@
+"""Signing in from a browser: the page, its files, and the session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import FileResponse
+
+from tasklib.server.docs import BODY, problems
+from tasklib.server.problems import Refused
+from tasklib.server.schemas import Login, Session
+from tasklib.server.service import Served, Who
+from tasklib.server.tokens import NOBODY_ASKED, Identity, Need
+
+router = APIRouter(tags=["session"])
+
+ASSETS = Path(__file__).parent / "assets"
+_OPEN: dict[str, Any] = {"security": []}
+
+
+@router.get("/login", include_in_schema=False)
+async def page() -> FileResponse:
+    return FileResponse(ASSETS / "login.html", media_type="text/html")
+
+
+@router.post("/api/login", operation_id="log_in", openapi_extra=_OPEN, responses=problems(*BODY))
+async def log_in(given: Login, request: Request, response: Response, service: Served) -> Session:
+    """Change a token for a session cookie. For the login page: other clients send the token itself."""
+    identity: Identity | None = NOBODY_ASKED
+    if service.settings.authenticate:
+        identity = await service.keyring.match(given.token.encode("utf-8", "surrogatepass"))
+        if identity is None:
+            raise Refused(401, "unauthorized", "this token is not known, or was revoked")
+        secure = request.url.scheme == "https"
+        service.sessions.set_cookie(response, identity, secure=secure, path=_cookie_path(request))
+    assert identity is not None
+    return _session(identity)
+
+
+@router.post("/api/logout", status_code=204, operation_id="log_out", responses=problems())
+async def log_out(request: Request, service: Served) -> Response:
+    """End the browser's session."""
+    response = Response(status_code=204)
+    service.sessions.clear_cookie(response, path=_cookie_path(request))
+    return response
+
+
+@router.get("/api/session", operation_id="get_session", responses=problems())
+async def session(who: Who) -> Session:
+    """Who the token belongs to, and what it may do."""
+    return _session(who)
+
+
+def _session(identity: Identity) -> Session:
+    may = [need.value for need in Need if need is not Need.NOTHING and identity.may(need)]
+    return Session(label=identity.label, role=identity.role, may=may)
+
+
+def _cookie_path(request: Request) -> str:
+    return request.scope.get("root_path", "") or "/"

@@ -1,0 +1,144 @@
+"""/api/tasks: submit, look, retry, cancel, delete, clean up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request, Response
+
+from tasklib.core.task import TaskState
+from tasklib.server.docs import BODY, problems
+from tasklib.server.filters import of_query
+from tasklib.server.schemas import (
+    Cleaned,
+    CleanupQuery,
+    Finished,
+    ListQuery,
+    Retried,
+    Stats,
+    Submit,
+    Submitted,
+    TaskPage,
+    TaskView,
+)
+from tasklib.server.service import Served, Who
+from tasklib.server.submits import prepare
+from tasklib.server.views import stats_view
+
+router = APIRouter(prefix="/api/tasks", tags=["tasks"])
+
+COUNT_CAP = 10_000
+CLEANUP_BATCH = 1000
+WORK_SECONDS = 20.0
+"""How long one request may go on with batches; what is left is for the next."""
+
+_NEXT = {"operationId": "get_task", "parameters": {"task_id": "$response.body#/id"}}
+_LINKS: dict[str, Any] = {
+    "task": _NEXT,
+    "cancel": {"operationId": "cancel_task", "parameters": {"task_id": "$response.body#/id"}},
+    "delete": {"operationId": "delete_task", "parameters": {"task_id": "$response.body#/id"}},
+}
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model=Submitted,
+    operation_id="submit_task",
+    responses={
+        201: {"links": _LINKS},
+        200: {"model": TaskView, "description": "There is a task with this idempotency key: this is it"},
+        **problems(*BODY, 429),
+    },
+)
+async def submit(given: Submit, request: Request, service: Served, who: Who) -> Response:
+    """Create a task."""
+    service.submits.take(who.key)
+    new = prepare(given, service.registry, service.engine.config)
+    (inserted,) = await service.engine.submit([new])
+    task = await service.engine.get(inserted.id)
+    if not inserted.created and task is not None:
+        return _json(service.show(task))
+    created_at = await (await service.engine.store()).now() if task is None else task.created_at
+    # As it was created: a quick worker may have it by now.
+    body = Submitted(id=inserted.id, type=new.name, status=TaskState.PENDING, created_at=created_at)
+    prefix = request.scope.get("root_path", "")
+    return _json(body, 201, {"Location": f"{prefix}/api/tasks/{inserted.id}"})
+
+
+@router.get("", operation_id="list_tasks", responses=problems())
+async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> TaskPage:
+    """List tasks, newest first. Searches by tag or error text look at the newest 50,000 tasks."""
+    where = of_query(query)
+    page = await service.engine.page(where, limit=query.limit, cursor=query.cursor, offset=query.offset)
+    total = await service.engine.count(where, COUNT_CAP)
+    return TaskPage(
+        tasks=[service.show(task) for task in page.tasks],
+        total=total.value,
+        total_capped=total.capped,
+        limit=query.limit,
+        offset=query.offset,
+        next_cursor=page.next_cursor,
+    )
+
+
+@router.delete("", operation_id="clean_up", responses=problems())
+async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who: Who) -> Cleaned:
+    """Delete finished tasks older than a point in time."""
+    store = await service.engine.store()
+    age = max(0.0, (await store.now() - query.older_than).total_seconds())
+    states = [status.value for status in dict.fromkeys(query.status or [Finished.COMPLETED])]
+    until = asyncio.get_running_loop().time() + WORK_SECONDS
+    deleted, more = 0, True
+    while more and asyncio.get_running_loop().time() < until:
+        count = await service.engine.prune(states, age, CLEANUP_BATCH)
+        deleted += count
+        more = count > 0
+    detail = {"olderThan": query.older_than.isoformat(), "status": states, "deleted": deleted}
+    await service.note(who, "cleanup", detail=detail)
+    return Cleaned(deleted=deleted, more=more)
+
+
+@router.get("/stats", operation_id="get_stats", responses=problems())
+async def stats(service: Served) -> Stats:
+    """Counts by status and type."""
+    return stats_view(await service.engine.stats(), await service.engine.workers(), service.dead_after)
+
+
+@router.get("/{task_id}", operation_id="get_task", responses=problems(404))
+async def get_task(task_id: UUID, service: Served) -> TaskView:
+    """One task, whole."""
+    return service.show(await service.engine.need(task_id))
+
+
+@router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
+async def retry(task_id: UUID, service: Served, who: Who) -> Retried:
+    """Run a failed task again, now, with all its attempts."""
+    task = await service.engine.retry(task_id)
+    await service.note(who, "retry", task_ids=[task_id], name=task.name)
+    # As the retry left it: a quick worker may have it by now.
+    return Retried(id=task.id, status=TaskState.PENDING, attempts=0, next_retry_at=None)
+
+
+@router.post("/{task_id}/cancel", operation_id="cancel_task", responses=problems(404, 409))
+async def cancel(task_id: UUID, service: Served, who: Who) -> TaskView:
+    """Cancel a waiting task, or ask a running one to stop."""
+    task = await service.engine.cancel(task_id)
+    await service.note(who, "cancel", task_ids=[task_id], name=task.name)
+    return service.show(task)
+
+
+@router.delete("/{task_id}", status_code=204, operation_id="delete_task", responses=problems(404))
+async def delete(task_id: UUID, service: Served, who: Who) -> Response:
+    """Delete a finished task."""
+    task = await service.engine.need(task_id)
+    await service.engine.delete(task_id)
+    await service.note(who, "delete", task_ids=[task_id], name=task.name)
+    return Response(status_code=204)
+
+
+def _json(body: Submitted | TaskView, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    text = body.model_dump_json(by_alias=True)
+    return Response(text, status, headers=headers, media_type="application/json")

@@ -1,0 +1,83 @@
+"""/api/types: what is known of each task type, its pause and limits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from tasklib.core.options import check_name
+from tasklib.server.docs import BODY, problems
+from tasklib.server.problems import Refused
+from tasklib.server.schemas import ControlSet, Types, TypeView
+from tasklib.server.service import Served, Service, Who
+from tasklib.server.views import control_fields, counts_of, names_handled
+from tasklib.stores.base import UNSET, ControlChange, Controls, NameStats
+
+router = APIRouter(prefix="/api/types", tags=["types"])
+
+TypeName = Annotated[str, Path(alias="type", min_length=1, max_length=255)]
+
+
+@router.get("", operation_id="list_types", responses=problems())
+async def list_types(service: Served) -> Types:
+    """Every type that has tasks, controls, a handler or a definition."""
+    return Types(types=list((await _known(service)).values()))
+
+
+@router.get("/{type:path}", operation_id="get_type", responses=problems(404))
+async def get_type(name: TypeName, service: Served) -> TypeView:
+    """One type."""
+    found = (await _known(service)).get(_checked(name))
+    if found is None:
+        raise Refused(404, "type_not_found", f"nothing is known of a type {name!r:.80}")
+    return found
+
+
+@router.put("/{type:path}", operation_id="set_type", responses=problems(*BODY))
+async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who) -> TypeView:
+    """Pause or limit one type, in the whole fleet."""
+    said = given.model_fields_set
+    change = ControlChange(
+        name=_checked(name),
+        paused=given.paused if "paused" in said else UNSET,
+        operator_rate=given.rate_limit if "rate_limit" in said else UNSET,
+        concurrency=given.concurrency if "concurrency" in said else UNSET,
+    )
+    after = await service.engine.control(change)
+    await service.note(
+        who, "set-type", name=name, detail=given.model_dump(mode="json", by_alias=True, include=set(said))
+    )
+    known = await _known(service)
+    return known.get(name) or _view(service, name, NameStats(), after, handled=False)
+
+
+def _checked(name: str) -> str:
+    return check_name(name)
+
+
+async def _known(service: Service) -> dict[str, TypeView]:
+    stats = await service.engine.stats()
+    controls = await service.engine.controls()
+    handled = names_handled(await service.engine.workers(), service.dead_after)
+    names = sorted({*stats, *(name for name in controls if name), *handled, *service.registry.names()})
+    return {
+        name: _view(
+            service,
+            name,
+            stats.get(name, NameStats()),
+            controls.get(name, Controls(name=name)),
+            handled=name in handled,
+        )
+        for name in names
+    }
+
+
+def _view(service: Service, name: str, stats: NameStats, controls: Controls, *, handled: bool) -> TypeView:
+    return TypeView(
+        type=name,
+        registered=service.registry.get(name) is not None,
+        handled=handled,
+        counts=counts_of(stats),
+        **control_fields(controls),
+    )
