@@ -69,6 +69,7 @@ from tasklib.doors.library import (
     wait_for_async,
 )
 from tasklib.doors.queue import TaskQueue
+from tasklib.doors.remote import RemoteQueue
 from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
 from tasklib.engine.default import init
@@ -88,6 +89,7 @@ __all__ = [
     "InvalidWorkerId",
     "MaxAttemptsReached",
     "MissingExtra",
+    "RemoteQueue",
     "Retry",
     "RetryPolicy",
     "RunningTask",

@@ -100,7 +100,7 @@ async def queue(
         yield LocalQueue(engine, work)
         return
     monkeypatch.setenv("TASKLIB_TOKEN", TOKEN)
-    transport = httpx.ASGITransport(create_app(engine=engine))
+    transport = httpx.ASGITransport(create_app(engine))
     remote = RemoteQueue("http://127.0.0.1:8700", token=TOKEN, transport=transport)
     yield remote  # type: ignore[misc]
     await remote.close_async()
@@ -218,7 +218,7 @@ async def test_a_server_that_is_away_is_said_so():
 
 def test_the_sync_form_works_without_a_loop(sqlite_url: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TASKLIB_TOKEN", TOKEN)
-    app = create_app(engine=Engine(Config(database_url=sqlite_url)))
+    app = create_app(Config(database_url=sqlite_url))
     remote = RemoteQueue("http://127.0.0.1:8700", token=TOKEN, transport=httpx.ASGITransport(app))
     task_id = remote.submit("echo", {"n": 1}, run_at=datetime.now(UTC) + timedelta(days=1))
     assert remote.get(str(task_id)) == remote.list(name="echo")[0]

@@ -28,6 +28,14 @@ def queue(engine: Engine) -> Iterator[TaskQueue]:
 
 
 @pytest.fixture
+def local_queue(memory_url: str) -> Iterator[TaskQueue]:
+    """For what no backend has a say in."""
+    queue = TaskQueue(memory_url, enable_worker=False, poll_interval=0.05)
+    yield queue
+    queue.stop()
+
+
+@pytest.fixture
 def fluent(engine: Engine) -> Iterator[FluentQueue]:
     """A `tq` of this test alone, with a worker beside it."""
     fluent = FluentQueue()

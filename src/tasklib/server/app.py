@@ -43,8 +43,8 @@ def create_app(
 ) -> FastAPI:
     """The HTTP API of a queue; without one, of the queue that `init` set.
 
-    `registry` holds the task types whose arguments are checked when they are submitted: all that `@task` defined, unless
-    given. The queue is opened by the first request, so the application also works where its lifespan is not run.
+    `registry` holds the task types whose arguments are checked when they are submitted: all that `@task` defined,
+    unless given. The queue is opened by the first request, so that it also works where no lifespan is run.
     """
     settings = settings or ServerSettings()
     engine = queue if isinstance(queue, Engine) else default_engine() if queue is None else Engine(queue)

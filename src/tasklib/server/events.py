@@ -33,7 +33,7 @@ class Stream(StreamingResponse):
 @router.get(
     "/events",
     operation_id="stream_events",
-    response_class=Stream,
+    response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(429)},
 )
 async def events(service: Served) -> Stream:

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic.functional_validators import AfterValidator
 
 from tasklib.core.codec import text_problem
@@ -53,6 +53,12 @@ def _flag(value: Any) -> Any:
     return value
 
 
+def _shortest(value: float) -> float:
+    return int(value) if value.is_integer() else value
+
+
+Shortest = Annotated[float, PlainSerializer(_shortest, return_type=int | float, when_used="json")]
+"""Written as 10, not as 10.0."""
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
 Flag = Annotated[bool, BeforeValidator(_flag)]

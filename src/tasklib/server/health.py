@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from fastapi import APIRouter
 
@@ -15,7 +16,7 @@ from tasklib.server.service import Served
 router = APIRouter(tags=["health"])
 
 PATIENCE_SECONDS = 5.0
-_OPEN = {"security": []}
+_OPEN: dict[str, Any] = {"security": []}
 
 
 @router.get("/healthz", operation_id="is_alive", openapi_extra=_OPEN)

@@ -29,8 +29,9 @@ class TimeLimit:
             await self.app(scope, receive, send)
             return
         watched = Watched(send)
+        limit = asyncio.timeout(self.seconds)
         try:
-            async with asyncio.timeout(self.seconds) as limit:
+            async with limit:
                 await self.app(scope, receive, watched)
         except TimeoutError:
             if watched.began or not limit.expired():

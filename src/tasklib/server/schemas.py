@@ -22,6 +22,7 @@ from tasklib.server.fields import (
     Rate,
     SearchText,
     Seconds,
+    Shortest,
 )
 from tasklib.server.tokens import Role
 
@@ -267,14 +268,14 @@ class RateLimit(Given):
 
 
 class RateLimitSet(Shown):
-    tasks_per_second: float | None
+    tasks_per_second: Shortest | None
 
 
 class ControlView(Shown):
     paused: bool = False
-    rate_limit: float | None = Field(default=None, description="What holds, in starts a second; null: no limit.")
-    operator_rate_limit: float | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
-    default_rate_limit: float | None = Field(default=None, description="Set by the code.")
+    rate_limit: Shortest | None = Field(default=None, description="What holds, in starts a second; null: no limit.")
+    operator_rate_limit: Shortest | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
+    default_rate_limit: Shortest | None = Field(default=None, description="Set by the code.")
     concurrency: int | None = Field(default=None, description="Running at once in the whole fleet.")
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
+from tasklib.core.errors import WaitTimeout
 from tasklib.core.task import TaskState
 from tasklib.server.docs import BODY, problems
 from tasklib.server.filters import of_query
@@ -26,6 +27,9 @@ from tasklib.server.schemas import (
 from tasklib.server.service import Served, Who
 from tasklib.server.submits import prepare
 from tasklib.server.views import stats_view
+
+LONGEST_WAIT = 25
+"""Seconds; less than a request may take."""
 
 router = APIRouter(prefix="/api/tasks", tags=["tasks"])
 
@@ -108,8 +112,20 @@ async def stats(service: Served) -> Stats:
 
 
 @router.get("/{task_id}", operation_id="get_task", responses=problems(404))
-async def get_task(task_id: UUID, service: Served) -> TaskView:
+async def get_task(
+    task_id: UUID,
+    service: Served,
+    wait_seconds: Annotated[
+        float,
+        Query(alias="waitSeconds", ge=0, le=LONGEST_WAIT, description="Answer when it has finished, or after so long."),
+    ] = 0,
+) -> TaskView:
     """One task, whole."""
+    if wait_seconds > 0:
+        try:
+            return service.show(await service.engine.wait(task_id, wait_seconds))
+        except WaitTimeout:
+            pass
     return service.show(await service.engine.need(task_id))
 
 

@@ -29,7 +29,7 @@ class _Seen:
     due_in: float | None = None
     """Seconds to the next due time among what is not ready; 0 or less: something waits for its promotion."""
     uncounted: bool = False
-    """There is something to claim under a concurrency limit: nothing was claimed, what runs must be counted for that."""
+    """There is something to claim under a concurrency limit: nothing was claimed, for what runs must be counted."""
     permit_in: float | None = None
     full: bool = False
     stale: bool = False
@@ -120,7 +120,7 @@ class Claims:
         request: ClaimRequest,
         names: Sequence[str],
         caps: Sequence[int | None],
-        permitted: Sequence[str],
+        counted: Sequence[str],
         slots: int,
         prefetch: int,
     ) -> _Result:
@@ -139,7 +139,7 @@ class Claims:
                 calls.sql["claim"],
                 names,
                 left,
-                permitted,
+                counted,
                 slots - len(claims),
                 slots + prefetch - len(claims),
                 request.worker_id,
