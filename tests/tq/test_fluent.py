@@ -4,11 +4,12 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 from uuid import UUID
 
 import pytest
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 from tasklib import Config, InvalidConfig, TaskQueue, TaskState, TaskValidationError, tq
 from tasklib.doors.blocking import run_blocking

@@ -89,7 +89,7 @@ def test_bad_options_are_refused_by_name(local_queue: TaskQueue, options: Any, f
 def test_payloads_that_are_no_json_are_refused(local_queue: TaskQueue, payload: Any):
     with pytest.raises(InvalidValue, match="payload"):
         local_queue.enqueue("test", payload)
-    local_queue.register_handler("test", plain)
+    local_queue.register_handler("test", abs)
     with pytest.raises(InvalidValue, match="payload"):
         local_queue.enqueue("test", payload)
 
@@ -98,7 +98,7 @@ def test_payloads_that_are_no_json_are_refused(local_queue: TaskQueue, payload: 
 def test_bad_types_are_refused_everywhere(local_queue: TaskQueue, name: Any):
     calls: list[Callable[[], object]] = [
         lambda: local_queue.enqueue(name, {}),
-        lambda: local_queue.register_handler(name, plain),
+        lambda: local_queue.register_handler(name, abs),
         lambda: local_queue.unregister_handler(name),
         lambda: local_queue.set_rate_limit(name, 1),
         lambda: local_queue.set_timeout(name, 1),
@@ -184,7 +184,7 @@ def test_stats_are_in_this_doors_words(queue: TaskQueue):
     def broken(payload: object) -> None:
         raise RuntimeError
 
-    queue.register_handler("good", plain)
+    queue.register_handler("good", abs)
     queue.register_handler("bad", broken)
     queue.enqueue("good", 1)
     queue.enqueue("bad", 1, max_attempts=1)

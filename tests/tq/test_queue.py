@@ -212,8 +212,8 @@ def test_an_operators_rate_wins_until_it_is_cleared(queue: TaskQueue):
 def test_a_task_whose_type_is_unregistered_during_the_claim_goes_back(queue: TaskQueue):
     """The answer of a claim comes when its handler is gone."""
     task_id = queue.enqueue("test", 1)
-    queue.register_handler("test", plain)
-    queue.register_handler("other", plain)
+    queue.register_handler("test", abs)
+    queue.register_handler("other", abs)
 
     async def batch() -> None:
         store = await queue.engine.store()
@@ -233,7 +233,7 @@ def test_a_task_whose_type_is_unregistered_during_the_claim_goes_back(queue: Tas
 
 
 def test_the_worker_starts_and_stops_on_demand(queue: TaskQueue):
-    queue.register_handler("test", plain)
+    queue.register_handler("test", abs)
     assert not queue.is_running()
     task_id = queue.enqueue("test", 1)
     queue.start()

@@ -230,7 +230,8 @@ def payload_model(payload_type: Any) -> PayloadModel:
     label = getattr(payload_type, "__name__", "Payload")
     try:
         base: PayloadModel = RootModel[payload_type]
-        return types.new_class(label, (base,), {}, lambda body: body.update(__module__=__name__))
+        body = {"__module__": __name__, "model_config": _result_config(payload_type) or ConfigDict()}
+        return types.new_class(label, (base,), {}, lambda namespace: namespace.update(body))
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
         raise TaskDefinitionError(f"payload_type: Pydantic cannot handle it: {error}", field="payload_type") from None
 
@@ -258,7 +259,7 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
     called: Callable[..., Any] = handler if plain else type(handler).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TaskDefinitionError(f"{name}: a generator cannot be a handler; return a list instead", field="handler")
-    signature = inspect.signature(handler)
+    signature = _signature(handler)
     try:
         hints = _hints(called, name, 2) if inspect.isroutine(called) else {}
         returned = hints.get("return", Any)
@@ -277,6 +278,13 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
         loose=frozenset({"return"}) if _is_loose(returned) else frozenset(),
         takes_payload=True,
     )
+
+
+def _signature(handler: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(handler)
+    except (ValueError, TypeError):  # a builtin that does not tell
+        return inspect.signature(lambda payload: None)
 
 
 def _takes(signature: inspect.Signature, *arguments: object) -> bool:

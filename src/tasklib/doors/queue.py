@@ -223,7 +223,7 @@ class TaskQueue:
         """Stops the worker: nothing more is claimed, what runs may finish within the grace period, the rest is given
         back. The queue can still be used; a handler that is registered later starts the worker again."""
         with self._lock:
-            worker, self._worker = self._worker, None
+            worker = self._worker
         if worker is not None:
             worker.stop()
         if self._own_engine:
@@ -281,13 +281,13 @@ class TaskQueue:
         )
 
     def _tend_worker(self) -> None:
-        if self._worker is not None and self._worker.alive:
+        if self._worker is not None and self._worker.alive and not self._worker.ending:
             self._worker.adjust(self._concurrency)
         elif self.enable_worker and self._counts:
             self._start_worker()
 
     def _start_worker(self) -> None:
-        if self._worker is None or not self._worker.alive:
+        if self._worker is None or self._worker.ending or not self._worker.alive:
             self._worker = BackgroundWorker(self._new_worker)
             self._worker.start()
 

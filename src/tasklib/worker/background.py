@@ -31,6 +31,11 @@ class BackgroundWorker:
     def alive(self) -> bool:
         return self._thread.is_alive()
 
+    @property
+    def ending(self) -> bool:
+        """It was told to stop, and may still be about it."""
+        return self._ended.is_set()
+
     def start(self) -> None:
         self._thread.start()
         _alive.add(self)

@@ -80,7 +80,7 @@ async def explain_claim(calls: Calls) -> str:
 
     async def work(connection: Connection, timeout: float) -> str:
         no_time = timedelta(0)
-        values: tuple[Any, ...] = (["tasklib"], [None], [], 1, 1, "tasklib", no_time, no_time, True)
+        values: tuple[Any, ...] = (["tasklib"], [None], 1, 1, "tasklib", no_time, no_time, True)
         rows = await connection.fetch(f"EXPLAIN {calls.sql['claim']}", *values, timeout=timeout)
         return "\n".join(row[0] for row in rows)
 

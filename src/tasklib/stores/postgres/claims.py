@@ -28,6 +28,8 @@ class _Seen:
 
     due_in: float | None = None
     """Seconds to the next due time among what is not ready; 0 or less: something waits for its promotion."""
+    controlled: bool = False
+    """A pause or a limit concerns the names."""
     uncounted: bool = False
     """There is something to claim under a concurrency limit: nothing was claimed, for what runs must be counted."""
     permit_in: float | None = None
@@ -49,6 +51,8 @@ class Claims:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._promote_first = False
+        self._controlled = False
+        """A pause or a limit concerned the last claim: the next begins with the statement that knows of them."""
         self._count_first = False
         """There was room under a concurrency limit the last time: the next claim begins with the count."""
         self._look_again = _FIRST_LOOK
@@ -125,7 +129,7 @@ class Claims:
         prefetch: int,
     ) -> _Result:
         """Claims until there is enough or no more. More than one round only where something had to be promoted first,
-        or hand-edited rows were in the way."""
+        or the statement for everyday met a control, or hand-edited rows were in the way."""
         calls = self._calls
         claims: list[Claim] = []
         seen = _Seen()
@@ -135,28 +139,26 @@ class Claims:
         if force:
             self._promote_first = await self._promote(connection)
         for _ in range(_ROUNDS):
-            *rows, last = await connection.fetch(
-                calls.sql["claim"],
-                names,
-                left,
-                counted,
-                slots - len(claims),
-                slots + prefetch - len(claims),
-                request.worker_id,
-                lease,
-                calls.offset,
-                force,
-            )
+            wanted = (slots - len(claims), slots + prefetch - len(claims))
+            values = (names, left, *wanted, request.worker_id, lease, calls.offset, force)
+            knowing = self._controlled or bool(counted)
+            if knowing:
+                *rows, last = await connection.fetch(calls.sql["claim_under_limits"], *values, counted)
+            else:
+                *rows, last = await connection.fetch(calls.sql["claim"], *values)
             claims += map(Claim._make, rows)
             seen = _Seen(**json.loads(last["kwargs"]))
-            if len(claims) >= slots or not (seen.stale or (seen.unpromoted and not force)):
+            self._controlled = seen.controlled
+            if len(claims) >= max(1, slots):
                 break
-            if seen.stale:
-                await connection.execute(calls.sql["demote"], calls.offset, names)
-                left = _reduced(names, caps, claims)
-            if not force:
+            if seen.unpromoted and not force:
                 self._promote_first = await self._promote(connection)
                 force = True
+            elif seen.stale:
+                await connection.execute(calls.sql["demote"], calls.offset, names)
+                left = _reduced(names, caps, claims)
+            elif not seen.controlled or knowing:
+                break
         return claims, seen
 
     async def _promote(self, connection: Connection) -> bool:

@@ -167,6 +167,37 @@ class Guards:
         states = [(await fetch(store, claimed.id)).state for claimed in claims]
         assert states == ["completed", "running", "failed", "completed", "running"]
 
+    @every_outcome
+    async def test_beside_one_that_wins_the_losers_change_nothing(
+        self, store: Store, outcome: Callable[[Claim], Change]
+    ) -> None:
+        """A batch that has something to write must still write nothing of those whose guard failed."""
+        await submit_several(store, 5)
+        winner, *losers = await claim(store, 5)
+        before = [await fetch(store, claimed.id) for claimed in losers]
+        changes = [outcome(claimed) for claimed in losers]
+        batch = [
+            changes[0]._replace(version=losers[0].version + 1),
+            changes[1]._replace(version=losers[1].version - 1),
+            outcome(winner),
+            changes[2]._replace(worker_id=BERT),
+            changes[3]._replace(worker_id=None),
+        ]
+        lost = Verdict.LOST
+        assert await store.settle(batch) == [lost, lost, Verdict.APPLIED, lost, lost]
+        assert [await fetch(store, claimed.id) for claimed in losers] == before
+
+    async def test_beside_a_lease_that_expired_an_extended_one_stays(self, store: Store) -> None:
+        await submit_several(store, 2)
+        gone, alive = await claim(store, 2, lease=10)
+        store.clock_offset += 11
+        lost = {task.id: task for task in await store.lost_leases(30, 10)}
+        await store.extend(ANNA, [lease_of(alive)], 600)
+        before = await fetch(store, alive.id)
+        verdicts = await store.settle([expired(lost[alive.id]), expired(lost[gone.id])])
+        assert verdicts == [Verdict.LOST, Verdict.APPLIED]
+        assert await fetch(store, alive.id) == before
+
     async def test_a_claim_held_by_name_alone_is_guarded_by_the_name(self, store: Store) -> None:
         for outcome in (completed, failed):
             await submit(store)

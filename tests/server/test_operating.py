@@ -1,0 +1,136 @@
+"""Bulk actions, pause and limits, types, workers, series and the audit trail."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tasklib.core.lifecycle import Phase
+from tasklib.engine.engine import Engine
+from tasklib.testing.suite.builders import apply, beat_of, claim, claim_one, completed, in_phase, submit, submit_several
+from tests.server.conftest import refused
+
+
+async def test_bulk(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    for phase in (Phase.FAILED, Phase.FAILED, Phase.WAITING, Phase.COMPLETED, Phase.PENDING):
+        await in_phase(store, phase, f"mail.{phase.name.lower()}")
+
+    async def act(action: str, dry: bool = False, **given: Any) -> dict[str, Any]:
+        answer = await api.post(f"/api/tasks/bulk/{action}", json={"filter": given, "dryRun": dry})
+        assert answer.status_code == 200, answer.text
+        body: dict[str, Any] = answer.json()
+        return body
+
+    assert await act("retry", dry=True, namePrefix="mail.") == {
+        "matched": 3,
+        "matchedCapped": False,
+        "done": 0,
+        "more": False,
+        "dryRun": True,
+    }
+    assert (await act("retry", status=["failed"], finished=True))["done"] == 2
+    assert (await act("cancel"))["done"] == 4
+    assert (await act("delete", type=["mail.completed"]))["done"] == 1
+    assert (await act("delete"))["done"] == 4
+    assert (await act("delete"))["done"] == 0
+    actions = [entry["action"] for entry in (await api.get("/api/audit")).json()["entries"]]
+    assert actions == ["bulk-delete", "bulk-delete", "bulk-delete", "bulk-cancel", "bulk-retry"]
+
+
+async def test_bulk_by_ids_and_tags(quick: httpx.AsyncClient, memory_engine: Engine):
+    store = await memory_engine.store()
+    first, _ = await submit_several(store, 2)
+    await submit(store, "t", tags={"n": 3})
+    body = {"filter": {"ids": [str(first)]}}
+    assert (await quick.post("/api/tasks/bulk/cancel", json=body)).json()["done"] == 1
+    assert (await quick.post("/api/tasks/bulk/cancel", json={"filter": {"tags": {"n": 3}}})).json()["done"] == 1
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"filter": None}, {"filter": {"nope": 1}}, {"filter": {}, "dryRun": 1}, {"filter": {"ids": ["x"]}}]
+)
+async def test_bulk_refuses(quick: httpx.AsyncClient, body: Any):
+    refused(await quick.post("/api/tasks/bulk/delete", json=body), 400, "invalid_input")
+    refused(await quick.post("/api/tasks/bulk/explode", json={"filter": {}}), 400, "invalid_input")
+
+
+async def test_pause_and_resume(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    await submit_several(store, 2)
+    assert (await api.post("/api/tasks/pause")).json() == {"paused": True}
+    assert (await api.post("/api/tasks/pause")).json() == {"paused": True}
+    assert await claim(store, 2) == []
+    assert (await api.get("/api/controls")).json()["paused"] is True
+    assert (await api.post("/api/tasks/resume")).json() == {"paused": False}
+    assert len(await claim(store, 2)) == 2
+
+
+async def test_rate_limit(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    await submit_several(store, 5)
+    answer = await api.post("/api/tasks/rate-limit", json={"tasksPerSecond": 2})
+    assert answer.text == '{"tasksPerSecond":2}'
+    assert len(await claim(store, 5)) == 2
+    assert (await api.get("/api/controls")).json()["rateLimit"] == 2
+    assert (await api.post("/api/tasks/rate-limit", json={"tasksPerSecond": 0})).json() == {"tasksPerSecond": 0}
+    assert len(await claim(store, 5)) == 3
+    assert (await api.post("/api/tasks/rate-limit", json={"tasksPerSecond": None})).status_code == 200
+
+
+@pytest.mark.parametrize("value", [-1, "10", True, 1e300, [], 2e6])
+async def test_a_rate_is_a_number(quick: httpx.AsyncClient, value: Any):
+    answer = await quick.post("/api/tasks/rate-limit", json={"tasksPerSecond": value})
+    refused(answer, 400, "invalid_input", "tasksPerSecond")
+
+
+async def test_types(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    await submit(store, "a/b c")
+    await store.beat(beat_of("w", names=["a/b c"]))
+    view = (await api.put("/api/types/a%2Fb%20c", json={"paused": True, "rateLimit": 1.5, "concurrency": 4})).json()
+    assert (view["paused"], view["rateLimit"], view["concurrency"]) == (True, 1.5, 4)
+    view = (await api.put("/api/types/a%2Fb%20c", json={"rateLimit": None})).json()
+    assert (view["paused"], view["rateLimit"], view["concurrency"]) == (True, None, 4)
+    view = (await api.get("/api/types/a%2Fb%20c")).json()
+    assert (view["type"], view["handled"], view["registered"], view["counts"]["pending"]) == ("a/b c", True, False, 1)
+    listed = (await api.get("/api/types")).json()["types"]
+    assert [(each["type"], each["registered"]) for each in listed] == [("a/b c", False), ("send_email", True)]
+    assert (await api.put("/api/types/new", json={"concurrency": 1})).json()["concurrency"] == 1
+    refused(await api.get("/api/types/nobody"), 404, "type_not_found")
+    assert set((await api.get("/api/controls")).json()["types"]) == {"a/b c", "new"}
+
+
+@pytest.mark.parametrize("body", [{"paused": None}, {"paused": 1}, {"concurrency": 0}, {"rateLimit": -1}, {"x": 1}, []])
+async def test_types_refuse(quick: httpx.AsyncClient, body: Any):
+    refused(await quick.put("/api/types/t", json=body), 400, "invalid_input")
+
+
+async def test_workers_and_series(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    await store.beat(beat_of("worker-1", names=["work"], running=2))
+    (worker,) = (await api.get("/api/workers")).json()["workers"]
+    assert (worker["id"], worker["types"], worker["running"], worker["live"]) == ("worker-1", ["work"], 2, True)
+    for _ in range(3):
+        await submit(store, "work")
+        await apply(store, completed(await claim_one(store, "work"), run_ms=40))
+    body = (await api.get("/api/series?minutes=5&type=work")).json()
+    assert sum(point["completed"] for point in body["points"]) == 3
+    assert sum(point["runMs"] for point in body["points"]) == 120
+    assert (await api.get("/api/series?type=other")).json()["points"] == []
+
+
+async def test_audit(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    record = await in_phase(store, Phase.FAILED, "t")
+    await api.post(f"/api/tasks/{record.id}/retry")
+    await api.post(f"/api/tasks/{record.id}/cancel")
+    await api.put("/api/types/t", json={"paused": True})
+    await api.post(f"/api/tasks/{record.id}/retry")  # refused: nothing to note
+    entries = (await api.get("/api/audit", params={"taskId": str(record.id)})).json()["entries"]
+    assert [(entry["action"], entry["type"], entry["actor"]) for entry in entries] == [
+        ("cancel", "t", "TASKLIB_TOKEN"),
+        ("retry", "t", "TASKLIB_TOKEN"),
+    ]
+    latest = (await api.get("/api/audit?limit=1")).json()["entries"]
+    assert [(entry["action"], entry["detail"]) for entry in latest] == [("set-type", {"paused": True})]
