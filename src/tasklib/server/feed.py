@@ -23,6 +23,8 @@ class Feed:
         self._read_at: float | None = None
         self._events: dict[str, str] = {}
         self._ended = False
+        self.reads = 0
+        """How often the queue was asked."""
 
     def end(self) -> None:
         """Lets every stream end, so that the server can."""
@@ -53,6 +55,7 @@ class Feed:
             now = time.monotonic()
             if self._read_at is None or now - self._read_at >= READ_SECONDS * 0.8:
                 self._events = await self._figures()
+                self.reads += 1
                 self._read_at = time.monotonic()
             return dict(self._events)
 

@@ -127,13 +127,13 @@ class SubmitRate:
 class StreamCap:
     def __init__(self, most: int) -> None:
         self._most = most
-        self._open = 0
+        self.open = 0
 
     def enter(self) -> None:
-        if self._open >= self._most:
+        if self.open >= self._most:
             detail = f"{self._most} live streams are open already"
             raise Refused(429, "too_many_streams", detail, headers={"Retry-After": "10"})
-        self._open += 1
+        self.open += 1
 
     def leave(self) -> None:
-        self._open -= 1
+        self.open -= 1

@@ -269,11 +269,11 @@ def _run(connection: apsw.Connection, job: Job) -> None:
 
 
 def _finish(jobs: list[Job]) -> None:
+    _resolve([(job, None) for job in jobs])
     for job in jobs:
         if job.after is not None:
             with suppress(Exception):  # it tells others of what is committed: whether they hear it is not the caller's
                 job.after(job.result)
-    _resolve([(job, None) for job in jobs])
 
 
 def _resolve(ended: Iterable[tuple[Job, Exception | None]]) -> None:

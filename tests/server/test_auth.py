@@ -1,0 +1,375 @@
+"""The gate: who gets in, who may do what, and what browsers cannot be made to do."""
+
+import re
+import time
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from tasklib.core.errors import InvalidConfig, StoreUnavailable
+from tasklib.core.redact import redact
+from tasklib.engine.engine import Engine
+from tasklib.server import ServerSettings, tokens
+from tasklib.server.app import ROUTERS
+from tasklib.server.auth import PUBLIC, need_of
+from tasklib.server.sessions import COOKIE, Sessions
+from tasklib.server.tokens import GRANTS, Keyring, Need, Role
+from tests.server.conftest import TOKEN, client_of, make_app, refused, token_for
+
+BROWSER = {"Sec-Fetch-Site": "same-origin"}
+
+
+def routes() -> list[tuple[str, str]]:
+    """Every method and path there is, the schema's and the files' too."""
+    found = [
+        (method, re.sub(r"{task_id}", "0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10", route.path))
+        for part in ROUTERS
+        for route in part.router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods
+    ]
+    found = [(method, re.sub(r"{action}", "delete", re.sub(r"{type:path}", "t", path))) for method, path in found]
+    return [*found, ("GET", "/openapi.json"), ("GET", "/assets/login.js"), ("GET", "/nowhere"), ("POST", "/")]
+
+
+def mounted(app: FastAPI, how: str) -> tuple[Any, str]:
+    if how == "alone":
+        return app, ""
+    if how == "starlette":
+        return Starlette(routes=[Mount("/ops/queue", app)]), "/ops/queue"
+    outer = FastAPI()
+    outer.mount("/tasks", app)
+    return outer, "/tasks"
+
+
+@pytest.mark.parametrize("how", ["alone", "starlette", "fastapi"])
+async def test_every_route_needs_a_token(memory_engine: Engine, how: str):
+    app, prefix = mounted(make_app(memory_engine), how)
+    public: set[tuple[str, str]] = set()
+    async with client_of(app, token=None) as client:
+        for method, path in routes():
+            answer = await client.request(method, prefix + path, headers=BROWSER)
+            if answer.status_code != 401:
+                public.add((method, path))
+            else:
+                refused(answer, 401, "unauthorized")
+                assert answer.headers["www-authenticate"] == "Bearer"
+    assert public == {*PUBLIC, ("GET", "/assets/login.js")}
+    assert len(routes()) > 25
+
+
+def test_the_walk_sees_every_route(memory_engine: Engine):
+    """Nothing is added to the application beside the routers that the walk knows."""
+    walked = {route.path for part in ROUTERS for route in part.router.routes if isinstance(route, APIRoute)}
+    schema = make_app(memory_engine).openapi()
+    assert {path.replace("{type}", "{type:path}") for path in schema["paths"]} | {"/login"} == walked
+
+
+@pytest.mark.parametrize(
+    "path", ["/assets/../api/tasks", "/assets/..%2fapi%2ftasks", "//api/tasks", "/api/tasks/", "/API/tasks"]
+)
+async def test_no_path_gets_around_the_gate(memory_engine: Engine, path: str):
+    async with client_of(make_app(memory_engine), token=None) as client:
+        request = client.build_request("GET", "http://localhost/")
+        request.url = request.url.copy_with(raw_path=path.encode())
+        answer = await client.send(request)
+        assert answer.status_code in (401, 404), answer.text
+        assert "tasks" not in answer.text.replace("urn:tasklib", "") or answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN, "Bearer \xff"]
+)
+async def test_wrong_tokens(memory_engine: Engine, header: str):
+    async with client_of(make_app(memory_engine), token=None) as client:
+        answer = await client.get("/api/tasks", headers={"Authorization": header.encode("latin-1")})  # type: ignore[dict-item]
+        refused(answer, 401, "unauthorized")
+
+
+REQUESTS = {
+    ("GET", "/api/tasks"): Need.READ,
+    ("GET", "/metrics"): Need.READ,
+    ("GET", "/api/audit"): Need.READ,
+    ("POST", "/api/tasks"): Need.SUBMIT,
+    ("POST", "/api/tasks/pause"): Need.OPERATE,
+    ("POST", "/api/tasks/rate-limit"): Need.OPERATE,
+    ("POST", "/api/tasks/bulk/cancel"): Need.OPERATE,
+    ("PUT", "/api/types/t"): Need.OPERATE,
+    ("DELETE", "/api/tasks"): Need.OPERATE,
+}
+BODIES: dict[str, Any] = {
+    "/api/tasks": {"type": "t", "payload": 1},
+    "/api/tasks/rate-limit": {"tasksPerSecond": 1},
+    "/api/tasks/bulk/cancel": {"filter": {}},
+    "/api/types/t": {"concurrency": 1},
+}
+
+
+@pytest.mark.parametrize("role", list(Role))
+async def test_roles(engine: Engine, role: Role):
+    token = await token_for(engine, role)
+    async with client_of(make_app(engine), token) as client:
+        session = (await client.get("/api/session")).json()
+        assert (session["role"], session["label"]) == (role.value, "somebody")
+        for (method, path), need in REQUESTS.items():
+            body = BODIES.get(path) if method in ("POST", "PUT") else None
+            answer = await client.request(
+                method, path, json=body, params={"olderThan": "2020-01-01T00:00:00Z"} if method == "DELETE" else None
+            )
+            if need in GRANTS[role]:
+                assert answer.status_code in (200, 201), (path, answer.text)
+            else:
+                refused(answer, 403, "forbidden")
+
+
+def test_what_is_not_listed_needs_an_operator():
+    assert need_of("POST", "/api/anything") is Need.OPERATE
+    assert need_of("DELETE", "/healthz") is Need.OPERATE
+    assert need_of("GET", "/api/anything") is Need.READ
+    assert GRANTS[Role.ADMIN] == {Need.READ, Need.SUBMIT, Need.OPERATE}
+
+
+async def test_a_revoked_token_is_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tokens, "CACHE_SECONDS", 0.0)
+    token = await token_for(engine, Role.ADMIN)
+    store = await engine.store()
+    async with client_of(make_app(engine), token) as client, client_of(make_app(engine), None) as browser:
+        assert (await client.get("/api/tasks")).status_code == 200
+        await store.revoke_token((await store.tokens())[0].id)
+        refused(await client.get("/api/tasks"), 401, "unauthorized")
+        refused(await browser.post("/api/login", json={"token": token}, headers=BROWSER), 401, "unauthorized")
+
+
+async def test_tokens_are_kept_hashed(engine: Engine):
+    text = await token_for(engine, Role.ADMIN)
+    (stored,) = await (await engine.store()).tokens()
+    assert text not in repr(stored)
+    assert len(stored.digest) == 64
+
+
+async def test_known_tokens_outlast_an_outage(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    token = await token_for(memory_engine, Role.READ_ONLY)
+    async with client_of(make_app(memory_engine), token) as client:
+        assert (await client.get("/api/session")).status_code == 200
+        monkeypatch.setattr(tokens, "CACHE_SECONDS", -1.0)
+
+        async def away() -> Any:
+            raise StoreUnavailable("no connection")
+
+        monkeypatch.setattr(memory_engine, "store", away)
+        assert (await client.get("/api/session")).status_code == 200
+
+
+def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(InvalidConfig, match="at least 16"):
+        ServerSettings(token="short")
+    monkeypatch.setenv("TASKLIB_TOKEN", "")
+    assert ServerSettings().token is None
+    monkeypatch.setenv("TASKLIB_TOKEN", TOKEN)
+    assert ServerSettings().token == TOKEN
+    assert TOKEN not in repr(ServerSettings())
+
+
+# -- browsers ---------------------------------------------------------------------------------------------------------
+
+
+async def test_sessions(engine: Engine):
+    async with client_of(make_app(engine), token=None) as browser:
+        refused(await browser.post("/api/login", json={"token": "wrong"}, headers=BROWSER), 401, "unauthorized")
+        answer = await browser.post("/api/login", json={"token": TOKEN}, headers=BROWSER)
+        assert answer.json() == {"label": "TASKLIB_TOKEN", "role": "admin", "may": ["read", "submit", "operate"]}
+        cookie = answer.headers["set-cookie"]
+        assert cookie.startswith(f"{COOKIE}=")
+        assert "httponly" in cookie.lower()
+        assert "samesite=strict" in cookie.lower()
+        assert "path=/;" in cookie.lower()
+        assert TOKEN not in cookie
+        assert (await browser.get("/api/session")).json()["role"] == "admin"
+        assert (await browser.post("/api/tasks/pause", headers=BROWSER)).status_code == 200
+        wrong = await browser.get("/api/session", headers={"Authorization": "Bearer wrong"})
+        refused(wrong, 401, "unauthorized")
+        assert (await browser.post("/api/logout", headers=BROWSER)).status_code == 204
+        refused(await browser.get("/api/session"), 401, "unauthorized")
+
+
+async def test_a_cookie_over_https_is_secure_and_holds_below_the_mount(memory_engine: Engine):
+    app, prefix = mounted(make_app(memory_engine), "fastapi")
+    async with client_of(app, None, base_url="https://localhost") as browser:
+        cookie = (await browser.post(f"{prefix}/api/login", json={"token": TOKEN}, headers=BROWSER)).headers[
+            "set-cookie"
+        ]
+        assert "secure" in cookie.lower()
+        assert "path=/tasks;" in cookie.lower()
+        assert (await browser.get(f"{prefix}/api/session")).status_code == 200
+
+
+async def test_forged_and_old_cookies(memory_engine: Engine):
+    settings = ServerSettings(token=TOKEN, session_seconds=60)
+    keyring = Keyring(memory_engine, settings)
+    now = [time.time()]
+    sessions = Sessions(keyring, settings, clock=lambda: now[0])
+    identity = await keyring.match(TOKEN.encode())
+    assert identity is not None
+    good = sessions.issue(identity)
+    assert await sessions.open(good) == identity
+    key, expiry, signature = good.split(".")
+    forged = [
+        "",
+        "x",
+        "..",
+        f"{key}.{int(expiry) + 999}.{signature}",
+        f"{key}.{expiry}.{'0' * 64}",
+        f"{key}.{expiry}.é",
+        f"{key}.{expiry}",
+        f"é.{expiry}.{signature}",
+        f"{key}.{'9' * 5000}.{signature}",
+        f"{key}.²³.{signature}",
+        good + "x",
+    ]
+    for cookie in forged:
+        assert await sessions.open(cookie) is None, cookie
+    other = ServerSettings(token=TOKEN + "2")
+    assert await Sessions(Keyring(memory_engine, other), other).open(good) is None
+    now[0] += 61
+    assert await sessions.open(good) is None
+
+
+CROSS_SITE: list[tuple[dict[str, str], bool]] = [
+    ({}, False),
+    ({"Sec-Fetch-Site": "same-origin"}, True),
+    ({"Sec-Fetch-Site": "none"}, True),
+    ({"Sec-Fetch-Site": "same-site"}, False),
+    ({"Sec-Fetch-Site": "cross-site"}, False),
+    ({"Sec-Fetch-Site": "cross-site", "Origin": "http://localhost:8700"}, False),
+    ({"Origin": "http://localhost:8700"}, True),
+    ({"Origin": "http://localhost:9999"}, False),
+    ({"Origin": "http://evil.example"}, False),
+    ({"Origin": "null"}, False),
+    ({"Origin": "http://[broken"}, False),
+]
+
+
+@pytest.mark.parametrize(("headers", "accepted"), CROSS_SITE)
+async def test_changes_come_from_our_own_pages(memory_engine: Engine, headers: dict[str, str], accepted: bool):
+    async with client_of(make_app(memory_engine), token=None) as browser:
+        await browser.post("/api/login", json={"token": TOKEN}, headers=BROWSER)
+        for path in ("/api/tasks/pause", "/api/logout"):
+            answer = await browser.post(path, headers=headers)
+            if accepted:
+                assert answer.status_code in (200, 204)
+                await browser.post("/api/login", json={"token": TOKEN}, headers=BROWSER)
+            else:
+                refused(answer, 403, "cross_site")
+        login = await browser.post("/api/login", json={"token": TOKEN}, headers=headers)
+        assert login.status_code == (200 if accepted else 403)
+        # A bearer token is something that no other site can make a browser send.
+        answer = await browser.post("/api/tasks/pause", headers={**headers, "Authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == 200
+
+
+async def test_there_is_no_cors(quick: httpx.AsyncClient):
+    answer = await quick.get("/api/tasks", headers={"Origin": "http://evil.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+HOSTS = [
+    ("localhost", True),
+    ("localhost:8700", True),
+    ("LOCALHOST", True),
+    ("127.0.0.1:1", True),
+    ("[::1]:8700", True),
+    ("evil.example", False),
+    ("localhost.evil.example", False),
+    ("127.0.0.1.evil.example:8700", False),
+    ("", False),
+]
+
+
+@pytest.mark.parametrize(("host", "answered"), HOSTS)
+async def test_hosts(memory_engine: Engine, host: str, answered: bool):
+    async with client_of(make_app(memory_engine)) as client:
+        for path in ("/api/tasks", "/login", "/assets/login.js"):
+            answer = await client.get(path, headers={"Host": host})
+            if answered:
+                assert answer.status_code == 200
+            else:
+                refused(answer, 421, "host_not_allowed")
+        assert (await client.get("/healthz", headers={"Host": host})).status_code == 200
+
+
+async def test_hosts_can_be_allowed(memory_engine: Engine):
+    app = make_app(memory_engine, allowed_hosts=["queue.example"])
+    async with client_of(app) as client:
+        assert (await client.get("/api/tasks", headers={"Host": "Queue.example:443"})).status_code == 200
+        refused(await client.get("/api/tasks", headers={"Host": "localhost"}), 421, "host_not_allowed")
+    async with client_of(make_app(memory_engine, allowed_hosts=["*"])) as client:
+        assert (await client.get("/api/tasks", headers={"Host": "any.example"})).status_code == 200
+
+
+async def test_without_authentication_other_sites_still_change_nothing(memory_engine: Engine):
+    async with client_of(make_app(memory_engine, authenticate=False, token=None), token=None) as client:
+        assert (await client.get("/api/tasks")).status_code == 200
+        assert (await client.post("/api/tasks/pause")).status_code == 200
+        for headers in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "http://evil.example"}):
+            refused(await client.post("/api/tasks/pause", headers=headers), 403, "cross_site")
+            forged = {**headers, "Authorization": "Bearer x"}
+            refused(await client.post("/api/tasks/pause", headers=forged), 403, "cross_site")
+
+
+async def test_headers(quick: httpx.AsyncClient):
+    for path in ("/api/tasks", "/login", "/assets/login.js", "/nowhere", "/healthz", "/api/tasks?limit=0"):
+        answer = await quick.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert answer.headers["cache-control"] == ("no-cache" if path.startswith("/assets") else "no-store")
+
+
+async def test_the_login_page_fits_its_policy(quick: httpx.AsyncClient):
+    page = (await quick.get("/login")).text
+    assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|style=|https?://", page)
+    for name in re.findall(r'(?:src|href)="([^"]+)"', page):
+        assert (await quick.get(f"/{name}")).status_code == 200
+
+
+# -- secrets ----------------------------------------------------------------------------------------------------------
+
+
+async def test_secrets_are_masked(api: httpx.AsyncClient):
+    payload = {
+        "password": "hunter2",
+        "nested": [{"apiKey": "hunter2", "keep": "seen"}],
+        "url": "postgresql://me:hunter2@db/x",
+    }
+    options = {"tags": {"auth_token": "hunter2", "team": "seen"}}
+    body = {"type": "t", "payload": payload, "options": options}
+    made = (await api.post("/api/tasks", json=body)).json()
+    task = await api.get(f"/api/tasks/{made['id']}")
+    assert task.json()["payload"]["nested"][0]["keep"] == "seen"
+    assert task.json()["tags"] == {"auth_token": "***", "team": "seen"}
+    for answer in (task, await api.get("/api/tasks"), await api.post(f"/api/tasks/{made['id']}/cancel")):
+        assert "hunter2" not in answer.text
+
+
+async def test_masking_can_be_configured(memory_engine: Engine):
+    app = make_app(memory_engine, redact=lambda value: redact(value, keys=["colour"]))
+    async with client_of(app) as client:
+        made = (await client.post("/api/tasks", json={"type": "t", "payload": {"colour": "red", "token": "x"}})).json()
+        task = (await client.get(f"/api/tasks/{made['id']}")).json()
+        assert task["payload"] == {"colour": "***", "token": "x"}
+
+
+async def test_tokens_are_never_logged(memory_engine: Engine, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(0)
+    async with client_of(make_app(memory_engine), token="tl_a-wrong-token-that-is-secret") as client:
+        await client.get("/api/tasks")
+        await client.post("/api/login", json={"token": "tl_a-wrong-token-that-is-secret"})
+    assert "secret" not in caplog.text

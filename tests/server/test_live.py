@@ -1,0 +1,231 @@
+"""Events, metrics, health, and what happens while the database is away."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+
+from tasklib.core.decide import UNTIMED
+from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreFull, StoreUnavailable
+from tasklib.engine.engine import Engine
+from tasklib.server import feed as feeds
+from tasklib.server.limits import StreamCap
+from tasklib.server.meters import Meters
+from tasklib.server.problems import Refused
+from tasklib.stores.base import ControlChange, Point
+from tasklib.testing.suite.builders import apply, beat_of, claim_one, completed, failed, submit
+from tests.server.conftest import client_of, make_app, refused
+from tests.waiting import eventually_async
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def parsed(text: str) -> list[tuple[str, Any]]:
+    return [(name, json.loads(data)) for name, data in re.findall(r"^event: (\w+)\ndata: (.*)$", text, re.MULTILINE)]
+
+
+@pytest.fixture
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeds, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(feeds, "HEARTBEAT_SECONDS", 0.1)
+
+
+async def test_events(engine: Engine, fast: None):
+    store = await engine.store()
+    await store.beat(beat_of("w"))
+
+    app = make_app(engine, stream_seconds=1.5)
+
+    async def later() -> None:
+        await eventually_async(lambda: app.state.tasklib.feed.reads > 1)
+        await submit(store, "crawl")
+        await engine.control(ControlChange(name="crawl", paused=True))
+
+    async with client_of(app) as client:
+        change = asyncio.create_task(later())
+        answer = await client.get("/api/events")
+        await change
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = parsed(answer.text)
+    assert [name for name, _ in events[:2]] == ["stats", "controls"]
+    assert events[0][1]["pending"] == 0
+    stats = [data for name, data in events if name == "stats"]
+    assert stats[-1]["byType"]["crawl"]["pending"] == 1
+    assert [data for name, data in events if name == "controls"][-1]["types"]["crawl"]["paused"] is True
+    assert ": still here" in answer.text
+
+
+async def test_a_stream_ends_when_the_server_does(memory_engine: Engine, fast: None):
+    app = make_app(memory_engine)
+    async with client_of(app) as client:
+        streaming = asyncio.create_task(client.get("/api/events"))
+        await eventually_async(lambda: app.state.tasklib.feed.reads > 1)
+        app.state.tasklib.feed.end()
+        answer = await asyncio.wait_for(streaming, 5)
+    assert answer.text.endswith("\n\n")
+
+
+async def test_streams_are_capped(memory_engine: Engine, fast: None):
+    app = make_app(memory_engine, max_streams=2, stream_seconds=1.0)
+    async with client_of(app) as client:
+        streaming = [asyncio.create_task(client.get("/api/events")) for _ in range(2)]
+        await eventually_async(lambda: app.state.tasklib.streams.open == 2)
+        refused(await client.get("/api/events"), 429, "too_many_streams")
+        assert [answer.status_code for answer in await asyncio.gather(*streaming)] == [200, 200]
+        assert (await client.get("/api/events")).status_code == 200
+
+
+async def test_a_stream_says_that_the_database_is_away(
+    memory_engine: Engine, fast: None, monkeypatch: pytest.MonkeyPatch
+):
+    away(memory_engine, monkeypatch, StoreUnavailable("no connection to db:5432"))
+    async with client_of(make_app(memory_engine, stream_seconds=0.2)) as client:
+        answer = await client.get("/api/events")
+    assert parsed(answer.text)[0] == ("problem", {"code": "store_unavailable"})
+
+
+def test_the_cap_counts_both_ways():
+    cap = StreamCap(1)
+    cap.enter()
+    with pytest.raises(Refused):
+        cap.enter()
+    cap.leave()
+    cap.enter()
+
+
+# -- metrics ----------------------------------------------------------------------------------------------------------
+
+_SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (\S+)')
+
+
+def samples(text: str) -> dict[str, float]:
+    """The text, checked line by line against the exposition format."""
+    found: dict[str, float] = {}
+    typed: set[str] = set()
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            typed.add(line.split()[2])
+        elif not line.startswith("# HELP "):
+            match = _SAMPLE.fullmatch(line)
+            assert match, line
+            assert re.sub(r"_(bucket|sum|count)$", "", match[1]) in typed or match[1] in typed
+            found[line.rpartition(" ")[0]] = float(match[3])
+    return found
+
+
+async def test_metrics(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    await store.beat(beat_of("w1", running=1))
+    await engine.control(ControlChange(name="mail", paused=True, operator_rate=5))
+    await engine.control(ControlChange(name="mail", paused=False))
+    await submit(store, "mail")
+    await apply(store, completed(await claim_one(store, "mail"), run_ms=30))
+    await submit(store, "mail", max_retries=1)
+    await apply(store, failed(await claim_one(store, "mail"), run_ms=2000, delay=60))
+    await submit(store, 'odd"\\\nname')
+    await engine.control(ControlChange(paused=True))
+    answer = await api.get("/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found = samples(answer.text)
+    assert found['tasklib_queue_depth{type="mail",status="waiting"}'] == 1
+    assert found['tasklib_queue_depth{type="odd\\"\\\\\\nname",status="pending"}'] == 1
+    assert found['tasklib_oldest_due_age_seconds{type="odd\\"\\\\\\nname"}'] >= 0
+    assert found['tasklib_attempts_total{type="mail",outcome="completed"}'] == 1
+    assert found['tasklib_attempts_total{type="mail",outcome="retried"}'] == 1
+    assert found['tasklib_handler_duration_seconds_bucket{type="mail",le="0.025"}'] == 0
+    assert found['tasklib_handler_duration_seconds_bucket{type="mail",le="0.05"}'] == 1
+    assert found['tasklib_handler_duration_seconds_bucket{type="mail",le="+Inf"}'] == 2
+    assert found['tasklib_handler_duration_seconds_count{type="mail"}'] == 2
+    assert found['tasklib_handler_duration_seconds_sum{type="mail"}'] == pytest.approx(2.03)
+    assert found["tasklib_workers_live"] == 1
+    assert found['tasklib_worker_last_seen_seconds{worker="w1"}'] < 60
+    assert found['tasklib_paused{type=""}'] == 1
+    assert found['tasklib_paused{type="mail"}'] == 0
+    assert found['tasklib_rate_limit{type="mail"}'] == 5
+    again = samples((await api.get("/metrics")).text)
+    assert again['tasklib_attempts_total{type="mail",outcome="completed"}'] == 1
+
+
+def test_totals_only_grow(memory_engine: Engine):
+    meters = Meters(memory_engine)
+    minute = datetime(2025, 1, 1, tzinfo=UTC)
+    meters.add([Point(minute, "t", "completed", 2, 5, 50), Point(minute, "t", "cancelled", UNTIMED, 1, 0)])
+    meters.add([Point(minute, "t", "completed", 2, 7, 70)])
+    meters.add([])
+    meters.add([Point(minute, "t", "completed", 2, 4, 40), Point(minute, "t", "completed", 2, 3, 30)])
+    assert meters.finished == {("t", "completed"): 7, ("t", "cancelled"): 1}
+    assert sum(meters.buckets["t"]) == 7
+    assert meters.run_ms == {"t": 70}
+
+
+# -- the database is away ---------------------------------------------------------------------------------------------
+
+
+def away(engine: Engine, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    async def store() -> Any:
+        raise error
+
+    monkeypatch.setattr(engine, "store", store)
+
+
+@pytest.fixture
+async def cut(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[httpx.AsyncClient]:
+    away(memory_engine, monkeypatch, StoreUnavailable("cannot reach postgresql://me:hunter2@db:5432/x"))
+    async with client_of(make_app(memory_engine)) as client:
+        yield client
+
+
+async def test_everything_says_503(cut: httpx.AsyncClient):
+    for path in (
+        "/api/tasks",
+        "/api/tasks/stats",
+        "/api/controls",
+        "/api/workers",
+        "/api/series",
+        "/metrics",
+        "/readyz",
+    ):
+        answer = await cut.get(path)
+        refused(answer, 503, "store_unavailable")
+        assert answer.headers["retry-after"] == "2"
+        assert "hunter2" not in answer.text
+    for path, body in (("/api/tasks", {"type": "t", "payload": 1}), ("/api/tasks/pause", None)):
+        refused(await cut.post(path, json=body), 503, "store_unavailable")
+    assert (await cut.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_an_unknown_token_cannot_be_judged_then(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    away(memory_engine, monkeypatch, StoreUnavailable("gone"))
+    async with client_of(make_app(memory_engine), token="tl_perhaps-one-in-the-database") as client:
+        refused(await client.get("/api/tasks"), 503, "store_unavailable")
+
+
+async def test_the_public_check_tells_nothing(cut: httpx.AsyncClient):
+    assert "db:5432" not in (await cut.get("/readyz")).text
+
+
+@pytest.mark.parametrize("error", [StoreBusy("slow"), StoreFull("full"), SchemaMismatch("newer")])
+async def test_other_troubles_of_the_store(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch, error: Any):
+    away(memory_engine, monkeypatch, error)
+    async with client_of(make_app(memory_engine)) as client:
+        answer = await client.get("/api/tasks")
+        refused(answer, 503, error.code)
+        assert int(answer.headers["retry-after"]) > 0
+
+
+async def test_a_request_that_takes_too_long(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    async def endless() -> Any:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(memory_engine, "stats", endless)
+    async with client_of(make_app(memory_engine, request_seconds=0.1)) as client:
+        refused(await client.get("/api/tasks/stats"), 503, "request_timeout")
+
+
+async def test_ready(api: httpx.AsyncClient):
+    assert (await api.get("/readyz")).json() == {"status": "ok"}

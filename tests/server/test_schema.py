@@ -1,0 +1,84 @@
+"""The OpenAPI file: the committed one is the one in force, and the server keeps to it, whatever it is sent."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    allow_header_conformance,
+    content_type_conformance,
+    ignored_auth,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    use_after_free,
+)
+
+from tasklib.server.schema_file import FILE, render
+from tests.server.conftest import TOKEN
+from tests.server.serving import Server, serving
+
+EXAMPLES = 10
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    use_after_free,
+    allow_header_conformance,
+    ignored_auth,
+]
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+
+# Streams have no end to wait for, and a session is a browser's.
+schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text())).exclude(path="/api/events")
+
+
+def test_the_committed_file_is_the_schema():
+    assert FILE.read_text() == render(), "write it anew: python -m tasklib.server.schema_file"
+
+
+def test_the_schema_says_how_errors_look():
+    document = json.loads(FILE.read_text())
+    assert "422" not in FILE.read_text()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            public = operation.get("security") == []
+            for status in ("400", "401", "403", "503"):
+                assert status in operation["responses"] or public, (method, path, status)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("schema")
+    env = {"TASKLIB_DATABASE_URL": f"sqlite:///{folder}/tasks.db", "TASKLIB_TOKEN": TOKEN}
+    with serving(folder, env=env) as server:
+        yield server
+
+
+@schema.parametrize()
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+def test_any_request(case: Case, server: Server):
+    case.call_and_validate(base_url=server.url, headers=HEADERS, checks=CHECKS)
+
+
+def test_any_sequence_of_requests(server: Server):
+    class Requests(schema.as_state_machine()):  # type: ignore[misc]
+        def get_call_kwargs(self, case: Case) -> dict[str, object]:
+            return {"base_url": server.url, "headers": HEADERS}
+
+        def validate_response(self, response: object, case: Case, **options: object) -> None:
+            case.validate_response(response, checks=CHECKS)  # type: ignore[arg-type]
+
+    Requests.run(
+        settings=settings(
+            max_examples=EXAMPLES, stateful_step_count=6, deadline=None, suppress_health_check=list(HealthCheck)
+        )
+    )
