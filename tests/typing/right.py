@@ -7,9 +7,11 @@ from typing import Any, assert_type
 from uuid import UUID
 
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
 import tasklib
-from tasklib import Config, RetryPolicy, Task, TaskFunction, TaskHandle, TaskWorker, task
+from tasklib import Config, RetryPolicy, Task, TaskFunction, TaskHandle, TaskQueue, TaskWorker, task, tq
+from tasklib.doors.tq import TypeContext
 
 
 class Invoice(BaseModel):
@@ -140,3 +142,53 @@ def functions_that_take_tasks(
     assert_type(job.submit("x").result(), bool)
     assert_type(later.submit("x").result(), int)
     assert_type(later.name, str)
+
+
+class CrawlPayload(BaseModel):
+    url: str
+    depth: int = 1
+
+
+class Mail(TypedDict):
+    to: str
+
+
+def crawl(payload: CrawlPayload) -> int:
+    return payload.depth
+
+
+async def crawl_async(payload: CrawlPayload) -> None:
+    pass
+
+
+def send_mail(mail: Mail) -> str:
+    return mail["to"]
+
+
+async def the_fluent_door() -> None:
+    tq.init("sqlite:///tasks.db", poll_interval=0.5, batch_size=5, enable_worker=False, task_timeout=60)
+    tq.init(pollInterval=500, batchSize=5, enableWorker=False, taskTimeout=60)
+    chain = tq("crawl", CrawlPayload).set_worker(crawl).set_worker_count(3).set_rate_limit(10).set_timeout(300)
+    assert_type(chain, TypeContext[CrawlPayload])
+    assert_type(chain.add(CrawlPayload(url="https://example.com"), max_attempts=5).ids, list[UUID])
+    assert_type(await chain.add_async(CrawlPayload(url="https://example.com")), TypeContext[CrawlPayload])
+    tq("crawl", CrawlPayload).setWorker(crawl_async).setWorkerCount(1).setRateLimit(0.5).setTimeout(9)
+    tq("mail", Mail).set_worker(send_mail).add({"to": "ada@example.com"}, {"maxAttempts": 5, "priority": 3})
+    assert_type(tq("anything"), TypeContext[Any])
+    tq("anything").set_worker(lambda payload: payload["url"]).add({"url": 1}).add([1], run_after=datetime.now(UTC)).add(
+        None
+    )
+    assert_type(tq.stats()["processing"], int)
+    assert_type(tq.stats()["byType"]["crawl"]["failed"], int)
+    await tq.stop_async()
+
+
+async def a_queue_of_ones_own() -> None:
+    queue = TaskQueue("memory://", enable_worker=False)
+    queue.register_handler("crawl", crawl, CrawlPayload)
+    task_id = queue.enqueue("crawl", {"url": "u"}, max_attempts=0, runAfter="2030-01-01T00:00:00Z", tags={"a": 1})
+    assert_type(task_id, UUID)
+    assert_type(queue.get_task(task_id), Task | None)
+    assert_type(queue.process_batch(), int)
+    assert_type(await queue.process_batch_async(), int)
+    assert_type(queue.is_paused(), bool)

@@ -4,8 +4,11 @@ checked, without the ignores, which are there for the checks of the project as a
 from datetime import timedelta
 from uuid import UUID
 
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
 import tasklib
-from tasklib import Config, TaskWorker, task
+from tasklib import Config, TaskQueue, TaskWorker, task, tq
 
 
 @task
@@ -105,3 +108,33 @@ def configurations() -> None:
     Config(retries=3)  # type: ignore[call-arg]  # error: unknown setting
     Config("sqlite:///tasks.db")  # type: ignore[call-arg]  # error: settings are given by name
     Config(shutdown_grace_seconds=None)  # type: ignore[arg-type]  # error: seconds are needed
+
+
+class CrawlPayload(BaseModel):
+    url: str
+
+
+class Mail(TypedDict):
+    to: str
+
+
+def crawl(payload: CrawlPayload) -> None:
+    pass
+
+
+def the_fluent_door() -> None:
+    tq("crawl", CrawlPayload).add({"wrong": "field"})  # type: ignore[arg-type]  # error: a CrawlPayload is needed
+    tq("crawl", CrawlPayload).add("https://example.com")  # type: ignore[arg-type]  # error: text is no CrawlPayload
+    tq("mail", Mail).add({"wrong": "field"})  # type: ignore[typeddict-item]  # error: not the keys of a Mail
+    tq("mail", Mail).set_worker(crawl)  # type: ignore[arg-type]  # error: a handler for another payload
+    tq("crawl").add({}, max_attempts="3")  # type: ignore[arg-type]  # error: max_attempts is a whole number
+    tq("crawl").add({}, retries=3)  # type: ignore[call-arg]  # error: unknown option
+    tq("crawl").set_worker_count("3")  # type: ignore[arg-type]  # error: a count is a whole number
+    tq("crawl").set_rate_limit("10")  # type: ignore[arg-type]  # error: a rate is a number
+    tq("crawl").set_worker(5)  # type: ignore[arg-type]  # error: a handler is a function
+    tq(5)  # type: ignore[call-overload]  # error: a type's name is text
+    tq.init(threads=4)  # type: ignore[call-arg]  # error: unknown setting
+    TaskQueue(pollInterval="1")  # type: ignore[arg-type]  # error: milliseconds are a number
+    TaskQueue("sqlite:///tasks.db").enqueue("crawl")  # type: ignore[call-arg]  # error: a payload is needed
+    text: str = TaskQueue().process_batch()  # type: ignore[assignment]  # error: a number
+    print(text)

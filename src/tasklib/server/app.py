@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
 from starlette.staticfiles import StaticFiles
 
 from tasklib.core.registry import Registry, default_registry
@@ -17,6 +19,7 @@ from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.server import bulk, controls, docs, events, health, login, metrics, tasks, types, workers
+from tasklib.server.asgi import route_path
 from tasklib.server.auth import Gate
 from tasklib.server.feed import Feed
 from tasklib.server.headers import SecureHeaders
@@ -82,7 +85,7 @@ def create_app(
         app.include_router(part.router)
     app.mount("/assets", StaticFiles(directory=login.ASSETS), name="assets")
     app.add_exception_handler(RequestValidationError, on_invalid_request)
-    app.add_exception_handler(HTTPException, on_http_exception)
+    app.add_exception_handler(HTTPException, _on_http_exception)
     # The last one added is the first to see a request.
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
     app.add_middleware(Gate, settings=settings, keyring=keyring, sessions=service.sessions)
@@ -98,3 +101,21 @@ def create_app(
 
     app.openapi = openapi  # type: ignore[method-assign]
     return app
+
+
+async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
+    answer = await on_http_exception(request, error)
+    if answer.status_code == 405:
+        answer.headers["Allow"] = ", ".join(_methods(route_path(request.scope)))
+    return answer
+
+
+def _methods(path: str) -> list[str]:
+    """What a path can be asked; the framework names only the methods of the first route that fits."""
+    fitting = [
+        route
+        for part in ROUTERS
+        for route in part.router.routes
+        if isinstance(route, APIRoute) and route.path_regex.match(path)
+    ]
+    return sorted({method for route in fitting if route.path == fitting[0].path for method in route.methods or ()})
