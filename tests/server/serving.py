@@ -37,7 +37,7 @@ def serving(folder: Path, *arguments: str, env: Mapping[str, str]) -> Iterator[S
 
         def answers() -> bool:
             try:
-                return httpx.get(f"{said['url']}/healthz").status_code == 200
+                return httpx.get(httpx.URL(said["url"]).copy_with(path="/healthz")).status_code == 200
             except httpx.TransportError:
                 return False
 

@@ -31,7 +31,7 @@ def routes() -> list[tuple[str, str]]:
         for part in ROUTERS
         for route in part.router.routes
         if isinstance(route, APIRoute)
-        for method in route.methods
+        for method in route.methods or ()
     ]
     found = [(method, re.sub(r"{action}", "delete", re.sub(r"{type:path}", "t", path))) for method, path in found]
     return [*found, ("GET", "/openapi.json"), ("GET", "/assets/login.js"), ("GET", "/nowhere"), ("POST", "/")]
@@ -87,7 +87,7 @@ async def test_no_path_gets_around_the_gate(memory_engine: Engine, path: str):
 )
 async def test_wrong_tokens(memory_engine: Engine, header: str):
     async with client_of(make_app(memory_engine), token=None) as client:
-        answer = await client.get("/api/tasks", headers={"Authorization": header.encode("latin-1")})  # type: ignore[dict-item]
+        answer = await client.get("/api/tasks", headers={b"Authorization": header.encode("latin-1")})
         refused(answer, 401, "unauthorized")
 
 
@@ -173,6 +173,20 @@ def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("TASKLIB_TOKEN", TOKEN)
     assert ServerSettings().token == TOKEN
     assert TOKEN not in repr(ServerSettings())
+
+
+async def test_web_sockets_are_closed(memory_engine: Engine):
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/api/events", "headers": [], "query_string": b"", "subprotocols": []}
+    await make_app(memory_engine)(scope, receive, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 # -- browsers ---------------------------------------------------------------------------------------------------------

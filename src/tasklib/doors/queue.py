@@ -30,7 +30,7 @@ from tasklib.worker.worker import MOST_CONCURRENCY, TaskWorker
 
 log = logging.getLogger("tasklib.queue")
 
-Handler = Callable[[Any], Any]
+Handler = Callable[[Any], Any] | Callable[[], Any]
 
 LEASE_SECONDS = 300.0
 HIGHEST_RATE = 1e6

@@ -46,7 +46,7 @@ class TypeContext(Generic[P]):
         self.ids.append((await self._queue.engine.submit([new]))[0].id)
         return self
 
-    def set_worker(self, handler: Callable[[P], Any]) -> Self:
+    def set_worker(self, handler: Callable[[P], Any] | Callable[[], Any]) -> Self:
         """Tasks of this type are run by `handler(payload)`, `def` or `async def`, in this process."""
         self._queue.register_handler(self.type, handler, self._payload_type)
         return self

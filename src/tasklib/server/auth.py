@@ -43,7 +43,8 @@ class Gate:
         if scope["type"] == "http":
             scope[IDENTITY] = await self._admit(scope)
         elif scope["type"] == "websocket":
-            raise Refused(404, "not_found", "there are no web sockets here")
+            await send({"type": "websocket.close", "code": 1008})  # there are none here
+            return
         await self.app(scope, receive, send)
 
     async def _admit(self, scope: Scope) -> Identity | None:

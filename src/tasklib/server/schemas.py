@@ -32,9 +32,9 @@ LARGEST_OFFSET = 1_000_000
 
 
 class Given(BaseModel):
-    """What a client sends. Unknown fields are refused."""
+    """What a client sends. Unknown fields are refused, our own spelling of them too."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+    model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
 
 class Shown(BaseModel):

@@ -43,6 +43,8 @@ def _resolved(target: Target, tasks: Sequence[NewTask], keys: list[str]) -> list
         if key is None:
             inserted.append(Inserted(task.id, True))
         else:
-            inserted.append(Inserted(found[key], found[key] == task.id and key not in answered))
+            # Without the key, a row with this very id was there before, and has another key.
+            created = found.get(key) == task.id and key not in answered
+            inserted.append(Inserted(found.get(key, task.id), created))
             answered.add(key)
     return inserted

@@ -1,6 +1,6 @@
 -- Statements of the SQLite store. `<rows>` is filled with a VALUES list (the parameters before it are named in a first
--- WITH, so that they are ?1, ?2), `<..._columns>` with the lists below; rows come
--- out as one JSON text (batches.py says why). Times are compared as text: they are all written in one form.
+-- WITH, so that they are ?1 and ?2), `<..._columns>` with the lists below. Rows come out as one JSON text (batches.py
+-- says why). Times are compared as text: they are all written in one form.
 
 -- name: task_columns
 t.id, t.name, t.state, t.scheduled_at, t.created_at, t.updated_at, t.started_at, t.completed_at, t.next_retry_at,
@@ -134,7 +134,8 @@ WHERE t.state = 'running' AND t.worker_id = :worker_id
 WITH batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>),
 held AS MATERIALIZED (
     SELECT b.id, t.name, b.bucket, b.run_ms, t.awaited
-    FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+    FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
+        ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 )
 SELECT json_array(
     (SELECT count(*) FROM held),
@@ -147,7 +148,8 @@ SELECT json_array(
 -- name: held_completions
 WITH batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>)
 SELECT json_group_array(b.id)
-FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
+    ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: complete
 WITH clock(now) AS (SELECT ?1), batch(id, version, worker_id, result, retry_count, run_ms, bucket) AS (VALUES <rows>)
@@ -189,7 +191,8 @@ SELECT json_array(
 -- name: match_extended
 WITH batch(id, version, worker_id) AS (VALUES <rows>)
 SELECT json_group_array(json_array(t.id, t.cancel_requested_at IS NOT NULL))
-FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
+    ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: extend
 WITH clock(offset, lease) AS (SELECT ?1, ?2), batch(id, version, worker_id) AS (VALUES <rows>)
