@@ -8,26 +8,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.outcome import Completed, Failed, Outcome
 
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span
 
-try:
-    from opentelemetry import propagate, trace
-except ImportError:
-    _tracer: Any = None
-else:
-    _tracer = trace.get_tracer("tasklib")
+def _load(module: str) -> Any:
+    try:
+        return import_module(f"opentelemetry.{module}")
+    except ImportError:
+        return None
+
+
+_trace, _propagate = _load("trace"), _load("propagate")
+_tracer = None if _trace is None else _trace.get_tracer("tasklib")
 
 
 class RunSpan:
     """The span of one attempt."""
 
-    def __init__(self, span: Span | None) -> None:
+    def __init__(self, span: Any) -> None:
         self._span = span
 
     def ended(self, outcome: Outcome) -> Outcome:
@@ -35,7 +37,7 @@ class RunSpan:
         if self._span is not None and not isinstance(outcome, Completed):
             self._span.set_attribute("tasklib.outcome", type(outcome).__name__.lower())
             if isinstance(outcome, Failed):
-                self._span.set_status(trace.Status(trace.StatusCode.ERROR, outcome.error.rsplit("\n", 1)[-1]))
+                self._span.set_status(_trace.Status(_trace.StatusCode.ERROR, outcome.error.rsplit("\n", 1)[-1]))
         return outcome
 
 
@@ -47,9 +49,9 @@ def submitted(name: str, task_id: UUID) -> str | None:
     if _tracer is None:
         return None
     attributes = {"messaging.system": "tasklib", "messaging.destination.name": name, "tasklib.task_id": str(task_id)}
-    with _tracer.start_as_current_span(f"submit {name}", kind=trace.SpanKind.PRODUCER, attributes=attributes):
+    with _tracer.start_as_current_span(f"submit {name}", kind=_trace.SpanKind.PRODUCER, attributes=attributes):
         carrier: dict[str, str] = {}
-        propagate.inject(carrier)
+        _propagate.inject(carrier)
     return json.dumps(carrier) if carrier else None
 
 
@@ -60,11 +62,11 @@ def run_span(name: str, task_id: UUID | str, attempt: int, context: str | None) 
         yield _NO_SPAN
         return
     try:
-        parent = propagate.extract(json.loads(context))
+        parent = _propagate.extract(json.loads(context))
     except ValueError:  # edited by hand
         parent = None
     attributes = {"messaging.system": "tasklib", "tasklib.task_id": str(task_id), "tasklib.attempt": attempt}
     with _tracer.start_as_current_span(
-        f"run {name}", context=parent, kind=trace.SpanKind.CONSUMER, attributes=attributes
+        f"run {name}", context=parent, kind=_trace.SpanKind.CONSUMER, attributes=attributes
     ) as span:
         yield RunSpan(span)
