@@ -17,6 +17,7 @@ from tests.server.serving import serving
 from tests.waiting import eventually
 
 PAGE = ROOT / "docs" / "http.md"
+README = PAGE.parents[1] / "README.md"
 
 
 @pytest.fixture
@@ -153,12 +154,13 @@ def test_a_pause_holds_for_a_worker_in_another_process(tmp_path: Path, backend: 
         eventually(lambda: status(kept) == "completed", timeout=10)
 
 
-def test_the_examples_of_the_page_run(tmp_path: Path, env: dict[str, str]):
-    (block,) = [block for block in blocks(PAGE) if block.language == "bash" and "curl" in block.text]
+@pytest.mark.parametrize(("page", "count"), [(PAGE, 9), (README, 3)], ids=["http.md", "README.md"])
+def test_the_examples_of_the_page_run(tmp_path: Path, env: dict[str, str], page: Path, count: int):
+    (block,) = [block for block in blocks(page) if block.language == "bash" and "curl" in block.text]
     with serving(tmp_path, env={**env, "TASKLIB_TOKEN": TOKEN}) as server:
         script = block.text.replace("http://127.0.0.1:8700", server.url)
         commands = [line for line in re.sub(r"\\\n", " ", script).splitlines() if line.startswith("curl")]
-        assert len(commands) == 9
+        assert len(commands) == count
         for command in commands:
             done = subprocess.run(
                 ["bash", "-c", f"{command} --fail-with-body"],

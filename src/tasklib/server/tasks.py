@@ -27,6 +27,7 @@ from tasklib.server.schemas import (
 from tasklib.server.service import Served, Who
 from tasklib.server.submits import prepare
 from tasklib.server.views import stats_view
+from tasklib.stores.base import Count
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""
@@ -77,11 +78,14 @@ async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> T
     """List tasks, newest first. Searches by tag or error text look at the newest 50,000 tasks."""
     where = of_query(query)
     page = await service.engine.page(where, limit=query.limit, cursor=query.cursor, offset=query.offset)
-    total = await service.engine.count(where, COUNT_CAP)
+    if page.next_cursor is None and query.cursor is None and (page.tasks or not query.offset):
+        total = Count(query.offset + len(page.tasks), False)  # all of it has been seen
+    else:
+        total = await service.engine.count(where, COUNT_CAP)
     return TaskPage(
         tasks=[service.show(task) for task in page.tasks],
-        total=total.value,
-        total_capped=total.capped,
+        total=min(total.value, COUNT_CAP),
+        total_capped=total.capped or total.value > COUNT_CAP,
         limit=query.limit,
         offset=query.offset,
         next_cursor=page.next_cursor,
