@@ -1,6 +1,6 @@
 """A queue behind the HTTP API, and clients with tokens for it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -14,8 +14,6 @@ from tasklib.server import ServerSettings, create_app
 from tasklib.server.tokens import Role, new_token
 
 TOKEN = "an-admin-token-of-the-tests"
-Client = Callable[..., httpx.AsyncClient]
-ClientFor = Callable[[Role], Awaitable[httpx.AsyncClient]]
 
 
 def send_email(to: str, times: int = 1) -> None: ...

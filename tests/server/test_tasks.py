@@ -1,17 +1,22 @@
 """/api/tasks, endpoint by endpoint: what it answers, and each of its error codes."""
 
+import asyncio
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import apsw
 import httpx
+import psycopg
 import pytest
 
+from tasklib import Config
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.engine.engine import Engine
+from tasklib.server import bulk, tasks
 from tasklib.testing.suite.builders import apply, claim_one, completed, failed, in_phase, submit, submit_several
-from tests.server.conftest import refused
+from tests.server.conftest import client_of, make_app, refused
 
 NOBODY = uuid.UUID(int=7)
 
@@ -257,6 +262,70 @@ async def test_clean_up(api: httpx.AsyncClient, engine: Engine):
     answer = await api.delete("/api/tasks", params={"olderThan": future, "status": ["failed", "cancelled"]})
     assert answer.json()["deleted"] == 1
     assert (await api.get("/api/tasks")).json()["total"] == 1
+
+
+OLD = """
+    INSERT INTO tasks (id, name, state, scheduled_at, started_at, completed_at, created_at, updated_at, kwargs)
+    SELECT {id}, 'old', 'completed', {at}, {at}, {at}, {at}, {at}, '{{}}' FROM {numbers}
+"""
+
+
+def hundred_thousand_old_tasks(url: str) -> None:
+    if url.startswith("sqlite"):
+        numbers = "(WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < 100000) SELECT i FROM s)"
+        new_id = "printf('01900000-0000-7000-8000-%012x', i)"
+        connection = apsw.Connection(url.removeprefix("sqlite:///"))
+        connection.execute(OLD.format(id=new_id, at="'2020-01-01T00:00:00.000Z'", numbers=numbers))
+        connection.close()
+    else:
+        dsn, _, schema = url.partition("?schema=")
+        with psycopg.connect(dsn, autocommit=True, options=f"-csearch_path={schema}") as session:
+            new_id = "('01900000-0000-7000-8000-' || lpad(to_hex(i), 12, '0'))::uuid"
+            at = "timestamptz '2020-01-01T00:00:00Z'"
+            session.execute(OLD.format(id=new_id, at=at, numbers="generate_series(1, 100000) i").encode())
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_clean_up_of_very_many(backend: str, request: pytest.FixtureRequest):
+    """In batches, with other work going on in between."""
+    url: str = request.getfixturevalue(f"{backend}_url")
+    engine = Engine(Config(database_url=url))
+    store = await engine.store()
+    hundred_thousand_old_tasks(url)
+    async with client_of(make_app(engine)) as client:
+        cleaning = asyncio.create_task(client.delete("/api/tasks?olderThan=2025-01-01T00:00:00Z", timeout=60))
+        worked = 0
+        while not cleaning.done():
+            await submit(store, "new")
+            await apply(store, completed(await claim_one(store, "new")))
+            worked += 1
+        answer = (await cleaning).json()
+        deleted: int = answer["deleted"]
+        while answer["more"]:  # a slow machine takes several requests
+            answer = (await client.delete("/api/tasks?olderThan=2025-01-01T00:00:00Z")).json()
+            deleted += answer["deleted"]
+        assert deleted == 100_000
+        assert (await client.get("/api/tasks")).json()["total"] == worked
+        assert worked > 5
+    await engine.close()
+
+
+async def test_a_long_action_says_that_there_is_more(
+    quick: httpx.AsyncClient, memory_engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    for module in (tasks, bulk):
+        monkeypatch.setattr(module, "WORK_SECONDS", 0.0)
+    monkeypatch.setattr(tasks, "CLEANUP_BATCH", 2)
+    monkeypatch.setattr("tasklib.engine.bulk.BATCH", 2)
+    store = await memory_engine.store()
+    await submit_several(store, 3)
+    body = {"filter": {}}
+    assert (await quick.post("/api/tasks/bulk/cancel", json=body)).json()["more"] is True
+    assert (await quick.post("/api/tasks/bulk/cancel", json=body)).json()["done"] == 1
+    query = "olderThan=2999-01-01T00:00:00Z&status=cancelled"
+    assert (await quick.delete(f"/api/tasks?{query}")).json() == {"deleted": 2, "more": True}
+    assert (await quick.delete(f"/api/tasks?{query}")).json()["deleted"] == 1
+    assert (await quick.delete(f"/api/tasks?{query}")).json() == {"deleted": 0, "more": False}
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,6 @@ Shortest = Annotated[float, PlainSerializer(_shortest, return_type=int | float, 
 Whole = Annotated[int, BeforeValidator(_whole)]
 Number = Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
-Text = Annotated[str, AfterValidator(_text)]
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT), AfterValidator(_text)]
 Key = Annotated[str, Field(min_length=1, max_length=KEY_LIMIT), AfterValidator(_text)]
 SearchText = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_text)]

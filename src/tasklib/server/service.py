@@ -58,7 +58,7 @@ class Service:
         detail: Any = None,
     ) -> None:
         """Keeps who did what. It is done already: a note that cannot be kept now is logged instead."""
-        text = codec.encode({} if detail is None else detail, field="detail")
+        text = codec.encode(self.settings.redact({} if detail is None else detail), field="detail")
         entries = [
             AuditEntry(actor=who.label, action=action, task_id=task_id, name=name, detail=text) for task_id in task_ids
         ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tasklib.core import codec
-from tasklib.core.errors import InvalidOption, TaskValidationError
+from tasklib.core.errors import InvalidOption
 from tasklib.core.options import SubmitOptions, check_name
-from tasklib.core.registry import Registry, TaskType
+from tasklib.core.registry import Registry
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
 from tasklib.engine.config import Config
@@ -24,7 +24,7 @@ def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
     text = codec.encode(given.payload, field="payload", limit=config.max_payload_bytes)
     known = registry.get(given.type)
     if known is not None:
-        _check_arguments(known, text)
+        known.decode_call(text)
     own = None if known is None else known.options
     tags = {**(own.tags if own is not None else {}), **(options.tags or {})}
     try:
@@ -50,12 +50,3 @@ def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
     except InvalidOption as error:
         error.field = _FIELDS.get(error.field or "", error.field)
         raise
-
-
-def _check_arguments(known: TaskType, text: str) -> None:
-    try:
-        known.decode_call(text)
-    except TaskValidationError as error:
-        if not error.errors:
-            raise
-        raise TaskValidationError(str(error), errors=error.errors, field=error.field) from None

@@ -99,7 +99,8 @@ async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who
     age = max(0.0, (await store.now() - query.older_than).total_seconds())
     states = [status.value for status in dict.fromkeys(query.status or [Finished.COMPLETED])]
     until = asyncio.get_running_loop().time() + WORK_SECONDS
-    deleted, more = 0, True
+    deleted = await service.engine.prune(states, age, CLEANUP_BATCH)
+    more = deleted > 0
     while more and asyncio.get_running_loop().time() < until:
         count = await service.engine.prune(states, age, CLEANUP_BATCH)
         deleted += count

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from tasklib.core.options import check_name
 from tasklib.server.docs import BODY, problems
+from tasklib.server.fields import Name
 from tasklib.server.problems import Refused
 from tasklib.server.schemas import ControlSet, Types, TypeView
 from tasklib.server.service import Served, Service, Who
@@ -16,7 +16,7 @@ from tasklib.stores.base import UNSET, ControlChange, Controls, NameStats
 
 router = APIRouter(prefix="/api/types", tags=["types"])
 
-TypeName = Annotated[str, Path(alias="type", min_length=1, max_length=255)]
+TypeName = Annotated[Name, Path(alias="type")]
 
 
 @router.get("", operation_id="list_types", responses=problems())
@@ -28,7 +28,7 @@ async def list_types(service: Served) -> Types:
 @router.get("/{type:path}", operation_id="get_type", responses=problems(404))
 async def get_type(name: TypeName, service: Served) -> TypeView:
     """One type."""
-    found = (await _known(service)).get(_checked(name))
+    found = (await _known(service)).get(name)
     if found is None:
         raise Refused(404, "type_not_found", f"nothing is known of a type {name!r:.80}")
     return found
@@ -39,7 +39,7 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who)
     """Pause or limit one type, in the whole fleet."""
     said = given.model_fields_set
     change = ControlChange(
-        name=_checked(name),
+        name=name,
         paused=given.paused if "paused" in said else UNSET,
         operator_rate=given.rate_limit if "rate_limit" in said else UNSET,
         concurrency=given.concurrency if "concurrency" in said else UNSET,
@@ -50,10 +50,6 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who)
     )
     known = await _known(service)
     return known.get(name) or _view(service, name, NameStats(), after, handled=False)
-
-
-def _checked(name: str) -> str:
-    return check_name(name)
 
 
 async def _known(service: Service) -> dict[str, TypeView]:

@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 from tasklib.core.errors import StoreBusy, StoreClosed
 from tasklib.stores.postgres.connect import Connection
 
-IDLE_SECONDS = 10.0
+IDLE_SECONDS = 30.0
+"""Longer than the pause between two heartbeats: a connection for each would cost more than it saves."""
 
 
 class Pool:
