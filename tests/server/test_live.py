@@ -57,7 +57,13 @@ async def test_events(engine: Engine, fast: None):
     stats = [data for name, data in events if name == "stats"]
     assert stats[-1]["byType"]["crawl"]["pending"] == 1
     assert [data for name, data in events if name == "controls"][-1]["types"]["crawl"]["paused"] is True
-    assert ": still here" in answer.text
+
+
+async def test_a_quiet_stream_shows_that_it_lives(memory_engine: Engine, fast: None):
+    async with client_of(make_app(memory_engine, stream_seconds=0.6)) as client:
+        answer = await client.get("/api/events")
+    assert [name for name, _ in parsed(answer.text)] == ["stats", "controls"]
+    assert ": still here\n\n" in answer.text
 
 
 async def test_a_stream_ends_when_the_server_does(memory_engine: Engine, fast: None):

@@ -319,7 +319,7 @@ async def test_a_long_action_says_that_there_is_more(
     monkeypatch.setattr("tasklib.engine.bulk.BATCH", 2)
     store = await memory_engine.store()
     await submit_several(store, 3)
-    body = {"filter": {}}
+    body: dict[str, Any] = {"filter": {}}
     assert (await quick.post("/api/tasks/bulk/cancel", json=body)).json()["more"] is True
     assert (await quick.post("/api/tasks/bulk/cancel", json=body)).json()["done"] == 1
     query = "olderThan=2999-01-01T00:00:00Z&status=cancelled"
