@@ -1,6 +1,7 @@
 """An empty database gets its schema at first use, however many come at once."""
 
 import asyncio
+from pathlib import Path
 
 import apsw
 import psycopg
@@ -74,3 +75,13 @@ async def test_the_printed_scripts_make_a_schema_that_a_store_accepts(sqlite_url
         await store.open()
         assert await store.migrate(plan=True) == []
         await store.close()
+
+
+async def test_a_check_up_before_the_first_use_warns_and_makes_nothing(sqlite_url: str, postgres_url: str):
+    for url in (sqlite_url, postgres_url):
+        store = make(url)
+        findings = await store.check_up()
+        assert {finding.level for finding in findings} - {"ok"} == {"warning"}
+        assert await store.schema_version() is None
+        await store.close()
+    assert not Path(sqlite_url.removeprefix("sqlite:///")).exists()

@@ -25,8 +25,8 @@ def check_up(connection: apsw.Connection, address: Address, clock_offset: float)
     findings += _schema(connection)
     if address.path is not None:
         findings += _file(connection, address.path)
-    if any(finding.level == "error" for finding in findings):
-        return findings
+    if any(finding.subject == "schema" and finding.level != "ok" for finding in findings):
+        return findings  # there is nothing more to look at
     return [*findings, *_claim_plan(connection), *_backlog(connection, clock_offset)]
 
 
@@ -47,6 +47,11 @@ def shorten_wal(connection: apsw.Connection, address: Address) -> None:
 def _schema(connection: apsw.Connection) -> Iterator[Finding]:
     try:
         found = schema.version(connection)
+        if found is None:
+            yield Finding(
+                "warning", "schema", "there are no tables yet", "the first use makes them, or: tasklib migrate"
+            )
+            return
         schema.check(found)
     except SchemaMismatch as error:
         yield Finding("error", "schema", str(error), "run `tasklib migrate`")

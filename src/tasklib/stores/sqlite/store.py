@@ -281,6 +281,8 @@ class SqliteStore:
         return schema.scripts()
 
     async def check_up(self) -> list[Finding]:
+        if self._is_missing():
+            return [Finding("warning", "file", f"{self._address} does not exist yet", "the first use makes it")]
         await self._connect()
         work = partial(checkup.check_up, address=self._address, clock_offset=self.clock_offset)
         return await self._lane(self._reader).run(work, max(self._timeout, _CHECK_UP_SECONDS))
