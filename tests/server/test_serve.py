@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tasklib.server.schema_file import FILE
-from tests.cli.running import background, environment, run_process
+from tests.cli.running import SHOP, background, environment, run_process
 from tests.pages import ROOT, blocks
 from tests.server.conftest import TOKEN
 from tests.server.serving import serving
@@ -125,7 +125,7 @@ def test_types_of_an_application_are_checked(tmp_path: Path, env: dict[str, str]
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
 def test_a_pause_holds_for_a_worker_in_another_process(tmp_path: Path, backend: str, request: pytest.FixtureRequest):
-    (tmp_path / "shop.py").write_text("from tasklib import task\n@task\ndef add(a: int) -> int:\n    return a\n")
+    (tmp_path / "shop.py").write_text(SHOP)
     env = {"TASKLIB_DATABASE_URL": request.getfixturevalue(f"{backend}_url"), "TASKLIB_TOKEN": TOKEN}
     worker_folder = tmp_path / "worker"
     worker_folder.mkdir()
@@ -135,8 +135,8 @@ def test_a_pause_holds_for_a_worker_in_another_process(tmp_path: Path, backend: 
         httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {TOKEN}"}) as api,
     ):
 
-        def submit() -> str:
-            made = api.post("/api/tasks", json={"type": "add", "payload": {"a": 1}})
+        def submit(name: str, **payload: object) -> str:
+            made = api.post("/api/tasks", json={"type": name, "payload": payload})
             task_id: str = made.json()["id"]
             return task_id
 
@@ -144,12 +144,16 @@ def test_a_pause_holds_for_a_worker_in_another_process(tmp_path: Path, backend: 
             found: str = api.get(f"/api/tasks/{task_id}").json()["status"]
             return found
 
-        first = submit()
-        eventually(lambda: status(first) == "completed", timeout=30)
+        begun = submit("note_pid", folder=str(tmp_path), wait=True)
+        eventually(lambda: list(tmp_path.glob("*.pid")), timeout=30)
         api.post("/api/tasks/pause")
-        kept = submit()  # the pause is committed: not one claim can come after it
+        kept = submit("add", a=1)  # the pause is committed: not one claim can come after it
         with pytest.raises(AssertionError, match="still not true"):
             eventually(lambda: status(kept) != "pending", timeout=1.5, interval=0.05)
+        assert status(begun) == "processing"
+        (tmp_path / "go").touch()  # what ran when the pause came may finish
+        eventually(lambda: status(begun) == "completed", timeout=10)
+        assert status(kept) == "pending"
         api.post("/api/tasks/resume")
         eventually(lambda: status(kept) == "completed", timeout=10)
 

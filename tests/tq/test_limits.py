@@ -18,6 +18,7 @@ from tests.waiting import eventually
 ROOT = Path(__file__).parents[2]
 LONG = 60
 RATE = 20
+SECONDS = 10
 
 Start = Callable[[], subprocess.Popen[bytes]]
 
@@ -73,11 +74,14 @@ def test_a_rate_limit_is_shared_by_two_processes(queue: TaskQueue, start: Start)
     start(), start()
     ready(queue, 2)
     queue.set_rate_limit("limited", RATE)
-    add(queue, "limited", 6 * RATE)  # five seconds' worth beyond the first bucket
-    eventually(lambda: queue.stats()["byType"]["limited"]["completed"] == 6 * RATE, LONG, interval=0.1)
+    count = (SECONDS + 2) * RATE  # the first bucket, and more than flows in: there is always something to take
+    add(queue, "limited", count)
+    eventually(lambda: queue.stats()["byType"]["limited"]["completed"] == count, LONG, interval=0.1)
     done = tasks(queue, "limited")
     starts = sorted(task.started_at for task in done if task.started_at is not None)
-    assert len(starts) == 6 * RATE
+    assert len(starts) == count
+    begun_in_time = sum(begun < starts[0] + timedelta(seconds=SECONDS) for begun in starts)
+    assert begun_in_time == pytest.approx(SECONDS * RATE, abs=RATE + 1), "the rate, give or take the first bucket"
     for first, begun in enumerate(starts):
         for last in range(first, len(starts)):
             # In any stretch of time: what the bucket held, and what flowed in. One for the clock's granularity.

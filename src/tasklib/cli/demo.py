@@ -22,6 +22,7 @@ from rich.text import Text
 
 from tasklib.cli import record
 from tasklib.cli.command import command
+from tasklib.cli.demo_api import Api, ApiFailed, is_installed, serving
 from tasklib.cli.demo_story import JUMPER, OPENING, Scene, everyday, jumped
 from tasklib.cli.demo_view import Act, View, make_view
 from tasklib.cli.exits import Exit
@@ -29,15 +30,17 @@ from tasklib.cli.loading import load
 from tasklib.cli.output import Printer, styled
 from tasklib.cli.session import Session
 from tasklib.cli.workerprocess import Lifeline, WorkerProcess
-from tasklib.core.errors import TaskConflict, TaskLibError
-from tasklib.core.task import is_terminal
+from tasklib.core.errors import MissingExtra, TaskConflict, TaskLibError
+from tasklib.core.task import TaskState, is_terminal
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
+from tasklib.stores.base import Filter
 
 TASKS = "tasklib.cli.demo_tasks"
 _TICK_SECONDS = 0.15
 _TRICKLE_SECONDS = 2.0
 _RUN_BEFORE_CANCEL_SECONDS = 0.8
+_COUNT_CAP = 10_000_000
 _LONGEST_SECONDS = 60.0
 """The opening takes about five seconds; a machine that needs this long is in trouble."""
 _WORKER_ENV = {"TASKLIB_HEARTBEAT_SECONDS": "0.5", "TASKLIB_SHUTDOWN_GRACE_SECONDS": "1"}
@@ -54,18 +57,18 @@ def demo(
 ) -> None:
     """See a queue at work: tasks that succeed, retry, fail, wait, jump the queue, time out and are cancelled.
 
-    Runs a real worker on a fresh SQLite file in a temporary folder. Without --once new tasks keep coming until Ctrl-C.
+    Runs a real worker on a fresh SQLite file in a temporary folder, and beside it the HTTP API where the extra "server"
+    is installed. Without --once new tasks keep coming until Ctrl-C.
     TASKLIB_DATABASE_URL is not used here; --database-url puts the demo's tasks into another queue.
     """
     folder = Path(tempfile.mkdtemp(prefix="tasklib-demo-"))
     url = session.database_url or f"sqlite:///{folder}/tasklib-demo.db"
     load([TASKS])
-    stage = Stage(Engine(Config(database_url=url)), folder / "worker.log", make_view(session.out))
+    stage = Stage(Engine(Config(database_url=url)), folder / "worker.log", make_view(session.out), session.out)
     if not session.out.as_json:
         where = stage.engine.config.shown_url
         session.out.line(f"A queue in {where}, a worker with four slots, {len(OPENING)} tasks.")
         session.out.line("It ends by itself." if once else "Ctrl-C ends it.")
-        session.out.line()
     interrupted = False
     try:
         asyncio.run(stage.play(once=once))
@@ -89,6 +92,10 @@ class Stage:
     engine: Engine
     log: Path
     view: View
+    out: Printer
+    api: Api | None = None
+    agreed: int | None = None
+    """How many tasks are completed, where the HTTP API and the table say the same."""
     scenes: dict[UUID, Scene] = field(default_factory=dict)
     acts: list[Act] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -98,12 +105,15 @@ class Stage:
 
     async def play(self, *, once: bool) -> None:
         try:
-            await self._submit(OPENING)
-            async with self._worker() as worker:
-                with self.view.running():
-                    await self._watch_opening(worker)
-                    if not once:
-                        await self._go_on(worker)
+            async with self._server():
+                self.begun = time.monotonic()
+                await self._submit(OPENING)
+                async with self._worker() as worker:
+                    with self.view.running():
+                        await self._watch_opening(worker)
+                        if not once:
+                            await self._go_on(worker)
+                await self.compare()
         finally:
             self.judge()
             await self.engine.close_for_good()
@@ -111,6 +121,23 @@ class Stage:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.begun
+
+    @asynccontextmanager
+    async def _server(self) -> AsyncIterator[None]:
+        if not is_installed():
+            self._say(f"{MissingExtra('server', 'fastapi', 'The HTTP API')}")
+            self._say()
+            yield
+            return
+        async with serving(self.engine.config.database_url, self.log.with_name("server.log")) as self.api:
+            self._say(f"Its HTTP API is at {self.api.url}. Sign in: {self.api.login}")
+            self._say(f"  {self.api.example}")
+            self._say()
+            yield
+
+    def _say(self, text: str = "") -> None:
+        if not self.out.as_json:
+            self.out.line(text)
 
     @asynccontextmanager
     async def _worker(self) -> AsyncIterator[WorkerProcess]:
@@ -133,6 +160,25 @@ class Stage:
                 await worker.stop(5.0)
         finally:
             lifeline.close()
+
+    async def compare(self) -> None:
+        """What the HTTP API counts must be in the table."""
+        if self.api is None:
+            return
+        before = await self._completed()
+        try:
+            told = await self.api.completed()
+        except ApiFailed as error:
+            self.failures.append(str(error))
+            return
+        after = await self._completed()
+        if min(before, after) <= told <= max(before, after):  # in another queue other workers may be at work
+            self.agreed = told
+        else:
+            self.failures.append(f"the HTTP API counts {told} completed tasks, the table has {after}")
+
+    async def _completed(self) -> int:
+        return (await self.engine.count(Filter(states=[TaskState.COMPLETED]), _COUNT_CAP)).value
 
     async def _submit(self, scenes: Sequence[Scene]) -> None:
         tasks = [scene.submission(self.engine.config) for scene in scenes]
@@ -228,6 +274,9 @@ def _report(out: Printer, stage: Stage, *, interrupted: bool) -> None:
         )
     if len(finished) > len(OPENING):
         out.line(f"      and {len(finished) - len(OPENING)} more.")
+    if stage.agreed is not None:
+        told = f"{stage.agreed} completed"
+        out.line(Text.assemble(("  ok  ", "green"), f"{'HTTP API':<21} {'agrees with the table':<28} {told}"))
     for failure in stage.failures:
         out.line(Text(f"  !!  {failure}", style="bold red"))
     _suggest(out, stage)
@@ -256,6 +305,7 @@ def _as_data(stage: Stage, finished: Sequence[Act]) -> dict[str, Any]:
         "ok": not stage.failures and all(map(is_terminal, (act.task for act in stage.acts[: len(OPENING)]))),
         "seconds": round(stage.seconds, 1),
         "database_url": stage.engine.config.shown_url,
+        "api": {"url": stage.api.url} if stage.api else None,
         "failures": stage.failures,
         "tasks": [
             {

@@ -19,6 +19,7 @@ from tasklib.cli.command import command
 from tasklib.cli.loading import load
 from tasklib.cli.logs import LogFormat, LogLevel
 from tasklib.cli.session import Session
+from tasklib.cli.workerprocess import hold_lifeline
 from tasklib.core.errors import InvalidInput, MissingExtra
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
@@ -68,6 +69,7 @@ def serve(
     ] = False,
     log_level: Annotated[LogLevel, typer.Option(help="What to log, on stderr.")] = LogLevel.INFO,
     log_format: Annotated[LogFormat, typer.Option(help="How to log it.")] = LogFormat.TEXT,
+    lifeline: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Serve the REST API, live events and metrics.
 
@@ -75,6 +77,8 @@ def serve(
     login link is printed that holds until the server stops.
     """
     logs.configure(log_level, log_format)
+    if lifeline is not None:
+        hold_lifeline(lifeline)
     if modules:
         load(modules)
         session.config = session.adopt_app_config()

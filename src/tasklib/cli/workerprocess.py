@@ -78,14 +78,20 @@ class WorkerProcess:
             self._process.send_signal(number)
 
     async def stop(self, patience: float) -> None:
-        """Politely, then by force."""
-        self.tell(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(patience):
-                await self.ended()
-        except TimeoutError:
-            self.tell(signal.SIGKILL)
-            await self.ended()
+        await end(self._process, patience)
+
+
+async def end(process: asyncio.subprocess.Process, patience: float) -> None:
+    """Politely, then by force."""
+    if process.returncode is None:
+        process.terminate()
+    try:
+        async with asyncio.timeout(patience):
+            await process.wait()
+    except TimeoutError:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
 
 
 async def _read_byte(fd: int) -> bool:
