@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,9 @@ hypothesis.settings.load_profile("tasklib")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Runs in the xdist controller too; its environment reaches the workers."""
+    # A shell starts what it puts in the background with Ctrl-C ignored, and children inherit that: the tests that
+    # interrupt a command would wait for ever.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(2**32)))
     if getattr(config.option, "numprocesses", None):
         _start_postgres(config)
