@@ -11,6 +11,7 @@ import apsw
 import asyncpg
 import django
 import psycopg
+import psycopg2
 import pytest
 import sqlalchemy
 from django.conf import settings
@@ -83,7 +84,6 @@ async def with_psycopg_async_cursor(server: str) -> AsyncIterator[tuple[Any, Fin
 
 @asynccontextmanager
 async def with_psycopg2(server: str) -> AsyncIterator[tuple[Any, Finish, Finish]]:
-    psycopg2 = pytest.importorskip("psycopg2")
     connection = psycopg2.connect(server)
     yield connection, awaitable(connection.commit), awaitable(connection.rollback)
     connection.close()
@@ -107,7 +107,6 @@ async def with_sqlalchemy_session(server: str) -> AsyncIterator[tuple[Any, Finis
 
 @asynccontextmanager
 async def with_sqlalchemy_on_psycopg2(server: str) -> AsyncIterator[tuple[Any, Finish, Finish]]:
-    pytest.importorskip("psycopg2")
     engine = sqlalchemy.create_engine(server.replace("postgresql", "postgresql+psycopg2", 1))
     with Session(engine) as session:
         yield session, awaitable(session.commit), awaitable(session.rollback)
@@ -116,7 +115,6 @@ async def with_sqlalchemy_on_psycopg2(server: str) -> AsyncIterator[tuple[Any, F
 
 @asynccontextmanager
 async def with_sqlalchemy_async_session(server: str) -> AsyncIterator[tuple[Any, Finish, Finish]]:
-    pytest.importorskip("greenlet")
     engine = create_async_engine(server.replace("postgresql", "postgresql+asyncpg", 1))
     async with AsyncSession(engine) as session:
         yield session, session.commit, session.rollback
@@ -125,7 +123,6 @@ async def with_sqlalchemy_async_session(server: str) -> AsyncIterator[tuple[Any,
 
 @asynccontextmanager
 async def with_sqlalchemy_async_connection(server: str) -> AsyncIterator[tuple[Any, Finish, Finish]]:
-    pytest.importorskip("greenlet")
     engine = create_async_engine(server.replace("postgresql", "postgresql+psycopg", 1))
     async with engine.connect() as connection:
         yield connection, connection.commit, connection.rollback
