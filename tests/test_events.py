@@ -2,12 +2,16 @@
 
 import json
 import logging
+from datetime import UTC, datetime
+from uuid import uuid4
 
 import pytest
 
 from tasklib import task
 from tasklib.cli.logs import JsonFormatter
 from tasklib.core.registry import Registry
+from tasklib.core.task import Claim
+from tasklib.engine import events
 from tasklib.testing import QueueForTests
 
 SECRET = "hunter2-do-not-log"
@@ -47,3 +51,14 @@ def test_every_step_is_told_with_its_fields_and_without_payloads(
 def test_passwords_in_urls_are_masked_in_json_logs():
     record = logging.LogRecord("x", logging.INFO, __file__, 1, "at %s", ("postgresql://me:pw@db/x",), None)
     assert "pw" not in json.loads(JsonFormatter().format(record))["message"]
+
+
+def test_many_leases_lost_at_once_are_one_line(caplog: pytest.LogCaptureFixture):
+    claims = [
+        Claim(uuid4(), "mail", 1, "w", "{}", 0, 3, None, None, datetime.now(UTC), "{}", None, False) for _ in range(500)
+    ]
+    events.leases_lost(claims, "not extended in time")
+    events.refused(claims, ["lost"] * 500)
+    events.leases_lost([], "never said")
+    assert [(r.levelname, getattr(r, "more", None)) for r in caplog.records] == [("WARNING", 499)] * 2
+    assert "499 more" in caplog.text

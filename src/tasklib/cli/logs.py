@@ -43,7 +43,7 @@ class TextFormatter(logging.Formatter):
         return line
 
 
-FIELDS = ("event", "task_id", "task_name", "attempt", "run_ms", "will_retry")
+FIELDS = ("event", "task_id", "task_name", "attempt", "run_ms", "will_retry", "more")
 """What engine.events tells beside the message."""
 
 

@@ -48,15 +48,29 @@ def ended(claim: Claim, outcome: Outcome) -> None:
         log.debug("task %s (%s), attempt %d was %s", claim.id, claim.name, claim.attempt, event, extra=fields)
 
 
-def refused(claim: Claim, verdict: str) -> None:
-    """An outcome that came too late: the claim was somebody else's by then."""
-    text = "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); outcome dropped"
-    fields = _fields("refused", claim.id, claim.name, claim.attempt)
-    log.warning(text, claim.id, claim.name, claim.attempt, verdict, extra=fields)
+def refused(claims: Sequence[Claim], verdicts: Sequence[str]) -> None:
+    """Outcomes that came too late: the claims were somebody else's by then. One line for a batch, however many."""
+    if claims:
+        first, more = claims[0], len(claims) - 1
+        text = "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); outcome dropped%s"
+        fields = _fields("refused", first.id, first.name, first.attempt, more=more)
+        log.warning(text, first.id, first.name, first.attempt, verdicts[0], _and(more), extra=fields)
+
+
+def leases_lost(claims: Sequence[Claim], reason: str) -> None:
+    """Claims that this worker gives up. One line, however many: a database that is away loses them all at once."""
+    if claims:
+        first, more = claims[0], len(claims) - 1
+        fields = _fields("lost", first.id, first.name, first.attempt, more=more)
+        log.warning("lease of task %s (%s) is lost: %s%s", first.id, first.name, reason, _and(more), extra=fields)
 
 
 def registered(name: str) -> None:
     log.debug("task type %s is registered", name, extra={"event": "registered", "task_name": name})
+
+
+def _and(more: int) -> str:
+    return f"; so with {more} more" if more else ""
 
 
 def _fields(event: str, task_id: UUID, name: str, attempt: int | None = None, **more: object) -> dict[str, object]:

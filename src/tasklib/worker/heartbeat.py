@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 from tasklib.core.outcome import Failed
+from tasklib.engine import events
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store, WorkerBeat
@@ -128,19 +129,21 @@ class Heartbeat:
             log.warning("heartbeat not confirmed: %s", str(error) or "no answer in time")
             return
         self._confirmed = sent
+        taken = []
         for answer in answers:
             flight = self._flights.get(answer.id)
             if flight is None:
                 continue
             if not answer.held:
                 if not flight.verdict.locked():
-                    log.warning("lease of task %s (%s) is lost", flight.claim.id, flight.claim.name)
+                    taken.append(flight.claim)
                     self.halt(flight, Stop.LOST)
                 continue
             flight.lease_until = sent + self._flights.lease_seconds - self._flights.margin
             if answer.cancel_requested and not flight.cancel_requested:
                 flight.cancel_requested = True
                 self.halt(flight, Stop.CANCEL)
+        events.leases_lost(taken, "no longer this worker's")
 
     async def _tick_until_end(self) -> None:
         while not self._ended:
@@ -153,10 +156,10 @@ class Heartbeat:
             if flight.stop is None and flight.deadline is not None and now >= flight.deadline:
                 self.halt(flight, Stop.TIMEOUT)
         silent = now >= self._confirmed + 0.9 * self._config.dead_after_seconds  # others take us for dead soon
-        for flight in self._flights:
-            if flight.stop is None and (silent or now >= flight.lease_until):
-                log.warning("lease of task %s (%s) is lost: not extended in time", flight.claim.id, flight.claim.name)
-                self.halt(flight, Stop.LOST)
+        late = [f for f in self._flights if f.stop is None and (silent or now >= f.lease_until)]
+        for flight in late:
+            self.halt(flight, Stop.LOST)
+        events.leases_lost([flight.claim for flight in late], "not extended in time")
         for flight in list(self._stopping):
             if flight.verdict.locked():
                 self._stopping.discard(flight)

@@ -17,6 +17,7 @@ from tasklib.core import decide
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.outcome import Failed, Outcome
+from tasklib.core.task import Claim
 from tasklib.engine import events
 from tasklib.engine.engine import Engine
 from tasklib.worker.flight import Flight, Flights
@@ -101,12 +102,14 @@ class Reporter:
             self._pace.note(len(ran), sum(ran))
         changes = [self._decide(flight, outcome) for flight, outcome in batch]
         verdicts = await self._write(changes, batch)
+        refused: list[tuple[Claim, Verdict]] = []
         for (flight, outcome), verdict in zip(batch, verdicts, strict=True):
             self._flights.land(flight)
             if verdict is Verdict.APPLIED or verdict is Verdict.ALREADY:
                 events.ended(flight.claim, outcome)
             else:
-                events.refused(flight.claim, verdict)
+                refused.append((flight.claim, verdict))
+        events.refused([claim for claim, _ in refused], [verdict for _, verdict in refused])
 
     async def _write(self, changes: list[Change], batch: list[tuple[Flight, Outcome]]) -> list[Verdict]:
         """Tries until it is written. Once every lease of the batch is gone, trying on is for the record alone: the
