@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from uuid import UUID
 
@@ -35,18 +36,7 @@ def concerned(action: Action, where: Filter) -> Filter:
     """The filter, narrowed to what the action can be done to."""
     asked = CONCERNS[action] if where.states is None else [state for state in where.states if state in CONCERNS[action]]
     finished = {Action.CANCEL: False, Action.DELETE: True}.get(action, where.terminal)
-    return Filter(
-        names=where.names,
-        name_prefix=where.name_prefix,
-        states=asked,
-        terminal=finished,
-        tags=where.tags,
-        worker_id=where.worker_id,
-        error_text=where.error_text,
-        created_after=where.created_after,
-        created_before=where.created_before,
-        ids=where.ids,
-    )
+    return replace(where, states=asked, terminal=finished)
 
 
 async def count(engine: Engine, action: Action, where: Filter) -> Count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -80,15 +81,10 @@ def prepare_call(
     own = task_type.options
     payload = task_type.encode_call(args, kwargs, config.max_payload_bytes)
     if own.priority or own.tags:
-        options = SubmitOptions(
-            delay_seconds=options.delay_seconds,
-            run_at=options.run_at,
-            max_retries=options.max_retries,
-            timeout_seconds=options.timeout_seconds,
+        options = replace(
+            options,
             priority=own.priority if options.priority is None else options.priority,
             tags={**own.tags, **(options.tags or {})},
-            idempotency_key=options.idempotency_key,
-            retry=options.retry,
         )
     return new_task(
         task_type.name,
