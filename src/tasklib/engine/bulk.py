@@ -35,8 +35,11 @@ CONCERNS: dict[Action, tuple[str, ...]] = {
 def concerned(action: Action, where: Filter) -> Filter:
     """The filter, narrowed to what the action can be done to."""
     asked = CONCERNS[action] if where.states is None else [state for state in where.states if state in CONCERNS[action]]
-    finished = {Action.CANCEL: False, Action.DELETE: True}.get(action, where.terminal)
-    return replace(where, states=asked, terminal=finished)
+    needed = {Action.CANCEL: False, Action.DELETE: True}.get(action)
+    if needed is None:
+        return replace(where, states=asked)
+    contradicted = where.terminal is not None and where.terminal is not needed
+    return replace(where, states=[] if contradicted else asked, terminal=needed)
 
 
 async def count(engine: Engine, action: Action, where: Filter) -> Count:
