@@ -56,11 +56,12 @@ def test_every_field_can_be_set_by_a_variable_and_arguments_win(monkeypatch: pyt
         "max_payload_bytes": 1000,
         "max_result_bytes": 2000,
         "pool_size": 3,
+        "redact_keys": ("iban", "account_number"),
         "call_timeout_seconds": 6.0,
     }
     assert set(values) == set(Config.model_fields), "every field is tried"
     for key, value in values.items():
-        monkeypatch.setenv(f"TASKLIB_{key.upper()}", str(value))
+        monkeypatch.setenv(f"TASKLIB_{key.upper()}", ",".join(value) if isinstance(value, tuple) else str(value))
     config = Config()
     assert config.model_dump() == values
     assert Config(max_retries=1).max_retries == 1
@@ -124,3 +125,17 @@ def test_what_is_stored_as_worker_id_is_new_for_each_start():
     first, second = TaskWorker(config).worker_id, TaskWorker(config).worker_id
     assert first != second
     assert first.startswith("billing-")
+
+
+def test_more_secret_keys_come_from_a_variable_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TASKLIB_REDACT_KEYS", "iban, account_number")
+    config = Config()
+    assert config.redact_keys == ("iban", "account_number")
+    masked = config.redact({"iban": "1", "accountNumber": "2", "password": "3", "name": "ada"})
+    assert masked == {"iban": "***", "accountNumber": "***", "password": "***", "name": "ada"}
+
+
+@pytest.mark.parametrize("keys", [("",), "a,,b", (1,), 7])
+def test_secret_keys_are_words(keys: Any):
+    with pytest.raises(InvalidConfig, match="redact_keys"):
+        Config(redact_keys=keys)

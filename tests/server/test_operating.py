@@ -1,14 +1,18 @@
-"""Bulk actions, pause and limits, types, workers, series and the audit trail."""
+"""Bulk actions, pause and limits, types, workers and the audit trail."""
 
 from typing import Any
 
 import httpx
 import pytest
 
+import tasklib
+from tasklib import Config
+from tasklib.core.errors import InvalidConfig
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
-from tasklib.testing.suite.builders import apply, beat_of, claim, claim_one, completed, in_phase, submit, submit_several
-from tests.server.conftest import refused
+from tasklib.server import ServerSettings
+from tasklib.testing.suite.builders import beat_of, claim, claim_one, in_phase, submit, submit_several
+from tests.server.conftest import client_of, make_app, refused
 
 
 async def test_bulk(api: httpx.AsyncClient, engine: Engine):
@@ -34,7 +38,8 @@ async def test_bulk(api: httpx.AsyncClient, engine: Engine):
     assert (await act("delete", type=["mail.completed"]))["done"] == 1
     assert (await act("delete"))["done"] == 4
     assert (await act("delete"))["done"] == 0
-    actions = [entry["action"] for entry in (await api.get("/api/audit")).json()["entries"]]
+    entries = (await api.get("/api/audit")).json()["entries"]
+    actions = [entry["action"] for entry in entries if entry["taskId"] is None]
     assert actions == ["bulk-delete", "bulk-delete", "bulk-delete", "bulk-cancel", "bulk-retry"]
 
 
@@ -106,18 +111,73 @@ async def test_types_refuse(quick: httpx.AsyncClient, body: Any):
     refused(await quick.put("/api/types/t", json=body), 400, "invalid_input")
 
 
-async def test_workers_and_series(api: httpx.AsyncClient, engine: Engine):
+async def test_workers(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     await store.beat(beat_of("worker-1", names=["work"], running=2))
     (worker,) = (await api.get("/api/workers")).json()["workers"]
     assert (worker["id"], worker["types"], worker["running"], worker["live"]) == ("worker-1", ["work"], 2, True)
-    for _ in range(3):
-        await submit(store, "work")
-        await apply(store, completed(await claim_one(store, "work"), run_ms=40))
-    body = (await api.get("/api/series?minutes=5&type=work")).json()
-    assert sum(point["completed"] for point in body["points"]) == 3
-    assert sum(point["runMs"] for point in body["points"]) == 120
-    assert (await api.get("/api/series?type=other")).json()["points"] == []
+
+
+async def test_about(api: httpx.AsyncClient, engine: Engine):
+    about = (await api.get("/api/about")).json()
+    assert about["version"] == tasklib.__version__
+    assert about["environment"] is None
+    assert about["engine"] == (await engine.store()).traits.engine
+    async with client_of(make_app(engine, environment="staging")) as client:
+        assert (await client.get("/api/about")).json()["environment"] == "staging"
+
+
+@pytest.mark.parametrize("name", ["", "x" * 41])
+def test_an_environment_has_a_short_name(name: str):
+    with pytest.raises(InvalidConfig, match="environment: 1 to 40 characters"):
+        ServerSettings(environment=name)
+
+
+async def test_a_list_by_worker_or_id(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    first, second = await submit_several(store, 2)
+    running = await claim_one(store, worker="anna")
+    by_worker = (await api.get("/api/tasks?worker=anna")).json()
+    assert [task["id"] for task in by_worker["tasks"]] == [str(running.id)]
+    assert (await api.get("/api/tasks?worker=nobody")).json()["tasks"] == []
+    by_id = (await api.get("/api/tasks", params={"id": [str(first), str(second)]})).json()
+    assert {task["id"] for task in by_id["tasks"]} == {str(first), str(second)}
+    body = {"filter": {"worker": "anna"}, "dryRun": True}
+    assert (await api.post("/api/tasks/bulk/cancel", json=body)).json()["matched"] == 1
+
+
+async def test_a_clean_up_is_counted_first(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    for phase in (Phase.COMPLETED, Phase.COMPLETED, Phase.FAILED):
+        await in_phase(store, phase, "work")
+    store.clock_offset += 60
+    query = {"olderThan": (await store.now()).isoformat()}
+    dry = (await api.delete("/api/tasks", params={**query, "dryRun": "true"})).json()
+    assert dry == {"deleted": 0, "matched": 2, "more": False, "dryRun": True}
+    assert (await store.stats())["work"].completed == 2
+    assert (await api.delete("/api/tasks", params=query)).json()["deleted"] == 2
+    actions = [entry["action"] for entry in (await api.get("/api/audit")).json()["entries"]]
+    assert actions == ["cleanup"], "a dry run is nobody's action"
+
+
+async def test_a_bulk_action_shows_in_each_tasks_timeline(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    failures = [await in_phase(store, Phase.FAILED, "work") for _ in range(2)]
+    running = await in_phase(store, Phase.RUNNING, "work")
+    await api.post("/api/tasks/bulk/retry", json={"filter": {}})
+    await api.post("/api/tasks/bulk/cancel", json={"filter": {"ids": [str(running.id)]}})
+    for task, action in ((failures[0], "retry"), (failures[1], "retry"), (running, "cancel")):
+        (entry,) = (await api.get("/api/audit", params={"taskId": str(task.id)})).json()["entries"]
+        assert (entry["action"], entry["type"], entry["detail"]) == (action, "work", {"bulk": True})
+
+
+async def test_more_keys_can_be_secret(memory_url: str):
+    engine = Engine(Config(database_url=memory_url, redact_keys=("iban",)))
+    await submit(await engine.store(), payload={"to": {"IBAN": "DE02", "password": "x", "name": "ada"}})
+    async with client_of(make_app(engine)) as client:
+        (task,) = (await client.get("/api/tasks")).json()["tasks"]
+    assert task["payload"] == {"to": {"IBAN": "***", "password": "***", "name": "ada"}}
+    await engine.close()
 
 
 async def test_audit(api: httpx.AsyncClient, engine: Engine):

@@ -13,19 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from tasklib.cli.output import STATE_STYLES, styled
-from tasklib.cli.record import state_word
+from tasklib.cli.record import Redact, state_word
 from tasklib.cli.text import clean, last_line
 from tasklib.cli.times import absolute, both, span
 from tasklib.core.lifecycle import phase_of
-from tasklib.core.redact import redact
 from tasklib.core.task import Task, has_error, has_result, is_running
 
 
-def detail(task: Task, now: datetime) -> RenderableType:
-    parts: list[RenderableType] = [_heading(task), _facts(_about(task, now))]
-    parts += _section("Payload", _json(task.kwargs))
+def detail(task: Task, now: datetime, redact: Redact) -> RenderableType:
+    parts: list[RenderableType] = [_heading(task), _facts(_about(task, now, redact))]
+    parts += _section("Payload", _json(redact(task.kwargs)))
     if has_result(task):
-        parts += _section("Result", _json((task.result or {}).get("value")))
+        parts += _section("Result", _json(redact(task.result or {}).get("value")))
     if task.history:
         parts += _section("Attempts that did not complete", _timeline(task.history))
     if task.error is not None and has_error(task):
@@ -41,7 +40,7 @@ def _heading(task: Task) -> Text:
     return Text.assemble((clean(task.name), "bold"), "  ", (clean(state), f"bold {style}"))
 
 
-def _about(task: Task, now: datetime) -> Iterator[tuple[str, str]]:
+def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str]]:
     most = "without limit" if task.max_attempts == 0 else f"of {task.max_attempts}"
     yield "id", str(task.id)
     yield "attempts", f"{task.attempts} {most}"
@@ -87,7 +86,7 @@ def _section(title: str, body: RenderableType) -> list[RenderableType]:
 
 
 def _json(value: Any) -> Text:
-    return Text(clean(json.dumps(redact(value), ensure_ascii=False, indent=2, sort_keys=True), lines=True))
+    return Text(clean(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True), lines=True))
 
 
 def _timeline(history: list[dict[str, Any]]) -> Table:

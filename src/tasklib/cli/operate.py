@@ -141,7 +141,10 @@ def _each(
     if session.out.as_json:
         session.out.data(
             {
-                "done": [{"id": task_id} if task is None else record.record(task) for task_id, task in done],
+                "done": [
+                    {"id": task_id} if task is None else record.record(task, session.config.redact)
+                    for task_id, task in done
+                ],
                 "refused": [{"id": each.task_id, "code": each.code, "message": str(each)} for each in refused],
             }
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -11,14 +12,15 @@ from rich.text import Text
 from tasklib.cli.output import STATE_STYLES, Column, styled
 from tasklib.cli.text import last_line
 from tasklib.cli.times import absolute, relative, span
-from tasklib.core.redact import redact
 from tasklib.core.task import Task, TaskState
+
+Redact = Callable[[Any], Any]
 
 _USERS_OWN = ("args", "kwargs", "result", "tags", "history")
 """Fields that hold what people put in: values under keys like `password` are masked."""
 
 
-def record(task: Task) -> dict[str, Any]:
+def record(task: Task, redact: Redact) -> dict[str, Any]:
     values = {field.name: getattr(task, field.name) for field in fields(task)}
     for name in _USERS_OWN:
         values[name] = redact(values[name])

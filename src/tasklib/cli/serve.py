@@ -64,6 +64,15 @@ def serve(
         float | None,
         typer.Option(min=0.001, max=1e6, help="Submits a second that one token may make.", show_default=False),
     ] = None,
+    environment: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            envvar="TASKLIB_ENVIRONMENT",
+            help="What the pages call this queue: production, staging.",
+            show_default=False,
+        ),
+    ] = None,
     insecure_no_auth: Annotated[
         bool, typer.Option("--insecure-no-auth", help="Let everybody who reaches the port do everything.")
     ] = False,
@@ -90,6 +99,7 @@ def serve(
         hosts=_hosts(host, allow_host or []),
         root_path=f"/{prefix}" if prefix else "",
         submit_rate=submit_rate,
+        environment=environment or None,
         open_to_all=insecure_no_auth,
     )
     asyncio.run(_serve(session, engine, order))
@@ -104,6 +114,7 @@ class Order:
     hosts: Sequence[str]
     root_path: str
     submit_rate: float | None
+    environment: str | None
     open_to_all: bool
 
 
@@ -128,7 +139,11 @@ async def _settings(engine: Engine, order: Order) -> tuple[ServerSettings, str |
     from tasklib.server.settings import ServerSettings, token_from_environment
     from tasklib.server.tokens import identities
 
-    shared: dict[str, Any] = {"allowed_hosts": order.hosts, "submit_rate": order.submit_rate}
+    shared: dict[str, Any] = {
+        "allowed_hosts": order.hosts,
+        "submit_rate": order.submit_rate,
+        "environment": order.environment,
+    }
     if order.open_to_all:
         log.warning("authentication is off: whoever reaches %s can read and change everything", order.host)
         return ServerSettings(authenticate=False, token=None, **shared), None

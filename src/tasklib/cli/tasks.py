@@ -140,7 +140,12 @@ def list_tasks(
 
     page, now = session.run(look)
     if session.out.as_json:
-        session.out.data({"tasks": [record.record(task) for task in page.tasks], "next_cursor": page.next_cursor})
+        session.out.data(
+            {
+                "tasks": [record.record(task, session.config.redact) for task in page.tasks],
+                "next_cursor": page.next_cursor,
+            }
+        )
     elif page.tasks:
         session.out.table(record.COLUMNS, [record.row(task, now) for task in page.tasks])
         if page.next_cursor is not None:
@@ -158,9 +163,9 @@ def show(session: Session, task_id: TaskId) -> None:
 
     task, now = session.run(look)
     if session.out.as_json:
-        session.out.data(record.record(task))
+        session.out.data(record.record(task, session.config.redact))
     else:
-        session.out.show(detail(task, now))
+        session.out.show(detail(task, now, session.config.redact))
 
 
 def _payload(text: str | None, words: list[str] | None) -> Any:

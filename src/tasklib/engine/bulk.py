@@ -48,9 +48,9 @@ async def count(engine: Engine, action: Action, where: Filter) -> Count:
     return await engine.count(narrowed, COUNT_CAP) if narrowed.states else Count(0, False)
 
 
-async def perform(engine: Engine, action: Action, where: Filter) -> AsyncIterator[int]:
-    """Does it to all that match now; yields after each batch how many were done. What somebody else changed meanwhile
-    is passed over."""
+async def perform(engine: Engine, action: Action, where: Filter) -> AsyncIterator[list[Task]]:
+    """Does it to all that match now; yields after each batch what it was done to, as it was before. What somebody else
+    changed meanwhile is passed over."""
     narrowed = concerned(action, where)
     cursor: UUID | None = None
     while narrowed.states:
@@ -61,21 +61,28 @@ async def perform(engine: Engine, action: Action, where: Filter) -> AsyncIterato
         cursor = page.next_cursor
 
 
-async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> int:
+async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> list[Task]:
     store = await engine.store()
     if action is Action.DELETE:
-        verdicts = await store.delete([(task.id, task.version) for task in tasks if task.completed_at is not None])
-        return verdicts.count(Verdict.APPLIED)
+        finished = [task for task in tasks if task.completed_at is not None]
+        return _applied(finished, await store.delete([(task.id, task.version) for task in finished]))
+    changed: list[Task] = []
     changes: list[Change] = []
-    running: list[UUID] = []
+    running: dict[UUID, Task] = {}
     for task in tasks:
         try:
             change = decide.cancel(task) if action is Action.CANCEL else decide.retry_by_hand(task)
         except TaskConflict:
             continue
         if change is None:
-            running.append(task.id)
+            running[task.id] = task
         else:
+            changed.append(task)
             changes.append(change)
-    done = (await store.settle(changes)).count(Verdict.APPLIED) if changes else 0
-    return done + (len(await store.request_cancel(running)) if running else 0)
+    done = _applied(changed, await store.settle(changes)) if changes else []
+    asked = await store.request_cancel(list(running)) if running else []
+    return done + [running[task_id] for task_id in asked]
+
+
+def _applied(tasks: Sequence[Task], verdicts: Sequence[Verdict]) -> list[Task]:
+    return [task for task, verdict in zip(tasks, verdicts, strict=True) if verdict is Verdict.APPLIED]

@@ -7,11 +7,11 @@ import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidConfig
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import SECRET_KEYS, mask_urls, redact
 from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
 
 ENV_PREFIX = "TASKLIB_"
@@ -21,6 +21,15 @@ def _no_bool(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("a number is expected, not true or false")
     return value
+
+
+def _listed(value: Any) -> Any:
+    items = value.split(",") if isinstance(value, str) else value
+    if isinstance(items, (list, tuple)):
+        items = tuple(item.strip() if isinstance(item, str) else item for item in items)
+        if "" in items:
+            raise ValueError("an empty key would mask everything")
+    return items
 
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
@@ -58,6 +67,9 @@ class Config(BaseSettings):
     max_result_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
     pool_size: Whole = Field(default=10, ge=1, le=1000)
     """Most connections of one process to a database server."""
+    redact_keys: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = ()
+    """Keys, beside those like `password`, whose values are masked wherever people read tasks. In the variable
+    separated by commas."""
     call_timeout_seconds: Number = Field(default=30.0, gt=0, le=3600)
     """How long one call to the database may take, reconnecting included."""
 
@@ -91,6 +103,10 @@ class Config(BaseSettings):
             cap=self.max_retry_delay_seconds,
             jitter=self.retry_jitter,
         )
+
+    def redact(self, value: Any) -> Any:
+        """A copy of plain JSON values in which secrets are masked."""
+        return redact(value, (*SECRET_KEYS, *self.redact_keys))
 
     @property
     def shown_url(self) -> str:

@@ -18,6 +18,7 @@ from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
 from tasklib.stores.base import (
+    Age,
     ControlChange,
     Controls,
     Count,
@@ -178,8 +179,11 @@ class Engine:
     async def stats(self) -> dict[str, NameStats]:
         return await (await self.store()).stats()
 
-    async def series(self, since_seconds: float) -> Sequence[Point]:
-        return await (await self.store()).series(since_seconds)
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+        return await (await self.store()).series(since_seconds, step_seconds)
+
+    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        return await (await self.store()).ages(since_seconds, step_seconds)
 
     async def workers(self) -> list[WorkerInfo]:
         return await (await self.store()).workers()

@@ -27,8 +27,10 @@ async def act(action: Action, given: Bulk, service: Served, who: Who) -> BulkDon
     until = asyncio.get_running_loop().time() + WORK_SECONDS
     done, more = 0, False
     batches = bulk.perform(service.engine, action, where)
-    async for count in batches:
-        done += count
+    async for tasks in batches:
+        done += len(tasks)
+        # One for each task, so that its own timeline tells; and below one for the whole.
+        await service.note(who, action, [(task.id, task.name) for task in tasks], detail={"bulk": True})
         if asyncio.get_running_loop().time() >= until:
             more = True
             break

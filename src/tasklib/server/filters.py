@@ -18,6 +18,8 @@ def of_query(query: ListQuery) -> Filter:
         terminal=query.finished,
         tags=_tags(query.tag),
         error_text=query.error,
+        worker_id=query.worker,
+        ids=query.id,
         created_after=query.created_after,
         created_before=query.created_before,
     )
@@ -33,6 +35,7 @@ def of_body(given: BulkFilter) -> Filter:
         terminal=given.finished,
         tags=given.tags,
         error_text=given.error,
+        worker_id=given.worker,
         created_after=given.created_after,
         created_before=given.created_before,
         ids=given.ids,

@@ -9,10 +9,10 @@ from starlette.responses import PlainTextResponse
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.redact import mask_urls
+from tasklib.engine.waiting import is_live
 from tasklib.server.docs import problems
 from tasklib.server.meters import Meters
 from tasklib.server.service import Served
-from tasklib.server.views import is_live
 from tasklib.stores.base import Controls, NameStats, WorkerInfo
 
 router = APIRouter(tags=["figures"])

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tasklib.core.task import TaskState
+from tasklib.engine.waiting import Cause
 from tasklib.server.fields import (
     Attempts,
     Concurrency,
@@ -130,6 +131,16 @@ class TaskView(Shown):
     history: list[Attempt]
 
 
+class WaitingReason(Shown):
+    cause: Cause
+    text: str
+    until: datetime | None = Field(description="When time alone ends it; null: somebody has to, or a task's end.")
+
+
+class TaskDetail(TaskView):
+    waiting_for: list[WaitingReason] = Field(description="Why it has not started; empty once it has.")
+
+
 class TaskPage(Shown):
     tasks: list[TaskView]
     total: int
@@ -147,6 +158,7 @@ class Retried(Shown):
 
 
 class ListQuery(Given):
+    id: Annotated[list[UUID] | None, Field(max_length=PAGE_LIMIT, description="May be repeated.")] = None
     type: Annotated[list[Name] | None, Field(description="May be repeated.")] = None
     status: Annotated[list[Status] | None, Field(description="May be repeated.")] = None
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = DEFAULT_PAGE
@@ -157,6 +169,7 @@ class ListQuery(Given):
     created_after: Instant | None = None
     created_before: Instant | None = None
     error: Annotated[SearchText | None, Field(description="Text in the error, taken literally.")] = None
+    worker: Annotated[SearchText | None, Field(description="Running under this worker.")] = None
     finished: Annotated[
         bool | None, Field(description="With status=failed: true for final failures, false for waiting retries.")
     ] = None
@@ -175,6 +188,7 @@ class BulkFilter(Given):
     created_after: Instant | None = None
     created_before: Instant | None = None
     error: SearchText | None = None
+    worker: SearchText | None = None
     finished: Flag | None = None
     ids: list[UUID] | None = Field(default=None, max_length=1000)
 
@@ -194,12 +208,15 @@ class BulkDone(Shown):
 
 class Cleaned(Shown):
     deleted: int
+    matched: int = Field(description="How many there are to delete (dry run), or were deleted.")
     more: bool = Field(description="True: time ran out before all were deleted; send it again.")
+    dry_run: bool
 
 
 class CleanupQuery(Given):
     older_than: Instant
     status: Annotated[list[Finished] | None, Field(description="completed unless given; may be repeated.")] = None
+    dry_run: Annotated[bool, Field(description="Count only.")] = False
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -224,18 +241,24 @@ class Stats(Counts):
 
 
 class SeriesPoint(Shown):
-    minute: datetime
-    type: str
+    at: datetime = Field(description="When the step began.")
     completed: int = 0
-    failed: int = 0
+    failed: int = Field(default=0, description="For good.")
     cancelled: int = 0
-    retried: int = 0
+    retried: int = Field(default=0, description="Attempts that failed and are tried again.")
     run_ms: int = Field(default=0, description="Time that handlers took, summed.")
+    p50_ms: float | None = Field(default=None, description="Half of the attempts took no longer; null: none ran.")
+    p95_ms: float | None = None
+    p99_ms: float | None = None
+    backlog_seconds: float | None = Field(
+        default=None, description="How long the oldest due task had waited; null: no worker was there to look."
+    )
 
 
 class Series(Shown):
     minutes: int
-    points: list[SeriesPoint]
+    step_minutes: int
+    points: list[SeriesPoint] = Field(description="Every step, oldest first; the last one is still growing.")
 
 
 class WorkerView(Shown):
@@ -285,6 +308,8 @@ class ControlsView(ControlView):
 
 class TypeView(ControlView):
     type: str
+    oldest_due_seconds: float | None = Field(description="How long its longest-waiting due task has been due.")
+    workers: int = Field(description="Live workers that handle it.")
     registered: bool = Field(description="The server knows the type's arguments, and checks them.")
     handled: bool
     counts: Counts
@@ -307,6 +332,13 @@ class ControlSet(Given):
 
 class Login(Given):
     token: Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class About(Shown):
+    version: str = Field(description="Of tasklib.")
+    environment: str | None = Field(description="What the operator calls this queue; null: nothing.")
+    engine: str = Field(description="What keeps the tasks.")
+    server_time: datetime = Field(description="By the clock that decides what is due.")
 
 
 class Session(Shown):

@@ -45,22 +45,26 @@ class Service:
     def dead_after(self) -> float:
         return self.engine.config.dead_after_seconds
 
+    def redact(self, value: Any) -> Any:
+        return (self.settings.redact or self.engine.config.redact)(value)
+
     def show(self, task: Task) -> TaskView:
-        return task_view(task, self.settings.redact)
+        return task_view(task, self.redact)
 
     async def note(
         self,
         who: Identity,
         action: str,
+        subjects: Sequence[tuple[UUID | None, str | None]] = ((None, None),),
         *,
-        task_ids: Sequence[UUID | None] = (None,),
-        name: str | None = None,
         detail: Any = None,
     ) -> None:
-        """Keeps who did what. It is done already: a note that cannot be kept now is logged instead."""
-        text = codec.encode(self.settings.redact({} if detail is None else detail), field="detail")
+        """Keeps who did what to which tasks, or to which type. It is done already: a note that cannot be kept now is
+        logged instead."""
+        text = codec.encode(self.redact({} if detail is None else detail), field="detail")
         entries = [
-            AuditEntry(actor=who.label, action=action, task_id=task_id, name=name, detail=text) for task_id in task_ids
+            AuditEntry(actor=who.label, action=action, task_id=task_id, name=name, detail=text)
+            for task_id, name in subjects
         ]
         try:
             await (await self.engine.store()).note(entries)

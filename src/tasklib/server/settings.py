@@ -8,16 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tasklib.core.errors import InvalidConfig
-from tasklib.core.redact import redact
 
 TOKEN_VARIABLE = "TASKLIB_TOKEN"
+ENVIRONMENT_VARIABLE = "TASKLIB_ENVIRONMENT"
 SHORTEST_TOKEN = 16
+LONGEST_ENVIRONMENT = 40
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 def token_from_environment() -> str | None:
     """The admin token that the environment gives, if it does. An empty one is none."""
     return os.environ.get(TOKEN_VARIABLE) or None
+
+
+def name_from_environment() -> str | None:
+    """What the environment calls itself, if it does."""
+    return os.environ.get(ENVIRONMENT_VARIABLE) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +36,9 @@ class ServerSettings:
     """False lets everybody do everything."""
     allowed_hosts: Sequence[str] = LOOPBACK
     """Values of the Host header, ports aside, that are answered; `*` is any."""
-    redact: Callable[[Any], Any] = redact
-    """Masks secrets in payloads, results, tags and histories before they are shown."""
+    redact: Callable[[Any], Any] | None = None
+    """Masks secrets in payloads, results and tags before they are shown. None: whatever lies under the keys that the
+    queue's settings name."""
     max_body_bytes: int = 1024 * 1024
     request_seconds: float = 30.0
     max_streams: int = 50
@@ -41,6 +48,8 @@ class ServerSettings:
     submit_rate: float | None = None
     """Submits a second that one token may make; None: as many as it likes."""
     session_seconds: float = 12 * 3600.0
+    environment: str | None = field(default_factory=name_from_environment)
+    """What people call this queue (production, staging): pages show it as a badge."""
 
     def __post_init__(self) -> None:
         if self.token is not None and len(self.token) < SHORTEST_TOKEN:
@@ -50,5 +59,7 @@ class ServerSettings:
         for name in ("max_body_bytes", "request_seconds", "max_streams", "stream_seconds", "session_seconds"):
             if not getattr(self, name) > 0:
                 raise InvalidConfig(f"{name}: must be more than 0", field=name)
+        if self.environment is not None and not 0 < len(self.environment) <= LONGEST_ENVIRONMENT:
+            raise InvalidConfig(f"environment: 1 to {LONGEST_ENVIRONMENT} characters", field="environment")
         if self.submit_rate is not None and not 0 < self.submit_rate <= 1e6:
             raise InvalidConfig("submit_rate: must be more than 0 and at most a million", field="submit_rate")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
 from tasklib.core.errors import WaitTimeout
-from tasklib.core.task import TaskState
+from tasklib.core.task import Task, TaskState
+from tasklib.engine.waiting import reasons
 from tasklib.server.docs import BODY, problems
 from tasklib.server.filters import of_query
 from tasklib.server.schemas import (
@@ -21,12 +23,13 @@ from tasklib.server.schemas import (
     Stats,
     Submit,
     Submitted,
+    TaskDetail,
     TaskPage,
     TaskView,
 )
 from tasklib.server.service import Served, Who
 from tasklib.server.submits import prepare
-from tasklib.server.views import stats_view
+from tasklib.server.views import detail_view, stats_view
 from tasklib.stores.base import Count
 
 LONGEST_WAIT = 25
@@ -99,6 +102,9 @@ async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who
     age = max(0.0, (await store.now() - query.older_than).total_seconds())
     states = [status.value for status in dict.fromkeys(query.status or [Finished.COMPLETED])]
     until = asyncio.get_running_loop().time() + WORK_SECONDS
+    if query.dry_run:
+        found = await service.engine.prune(states, age, CLEANUP_BATCH, dry_run=True)
+        return Cleaned(deleted=0, matched=found, more=False, dry_run=True)
     deleted = await service.engine.prune(states, age, CLEANUP_BATCH)
     more = deleted > 0
     while more and asyncio.get_running_loop().time() < until:
@@ -107,7 +113,7 @@ async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who
         more = count > 0
     detail = {"olderThan": query.older_than.isoformat(), "status": states, "deleted": deleted}
     await service.note(who, "cleanup", detail=detail)
-    return Cleaned(deleted=deleted, more=more)
+    return Cleaned(deleted=deleted, matched=deleted, more=more, dry_run=False)
 
 
 @router.get("/stats", operation_id="get_stats", responses=problems())
@@ -124,21 +130,22 @@ async def get_task(
         float,
         Query(alias="waitSeconds", ge=0, le=LONGEST_WAIT, description="Answer when it has finished, or after so long."),
     ] = 0,
-) -> TaskView:
-    """One task, whole."""
+) -> TaskDetail:
+    """One task, whole, and why it waits if it does."""
+    task: Task | None = None
     if wait_seconds > 0:
-        try:
-            return service.show(await service.engine.wait(task_id, wait_seconds))
-        except WaitTimeout:
-            pass
-    return service.show(await service.engine.need(task_id))
+        with suppress(WaitTimeout):
+            task = await service.engine.wait(task_id, wait_seconds)
+    if task is None:
+        task = await service.engine.need(task_id)
+    return detail_view(service.show(task), await reasons(service.engine, task))
 
 
 @router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
 async def retry(task_id: UUID, service: Served, who: Who) -> Retried:
     """Run a failed task again, now, with all its attempts."""
     task = await service.engine.retry(task_id)
-    await service.note(who, "retry", task_ids=[task_id], name=task.name)
+    await service.note(who, "retry", [(task_id, task.name)])
     # As the retry left it: a quick worker may have it by now.
     return Retried(id=task.id, status=TaskState.PENDING, attempts=0, next_retry_at=None)
 
@@ -147,7 +154,7 @@ async def retry(task_id: UUID, service: Served, who: Who) -> Retried:
 async def cancel(task_id: UUID, service: Served, who: Who) -> TaskView:
     """Cancel a waiting task, or ask a running one to stop."""
     task = await service.engine.cancel(task_id)
-    await service.note(who, "cancel", task_ids=[task_id], name=task.name)
+    await service.note(who, "cancel", [(task_id, task.name)])
     return service.show(task)
 
 
@@ -156,7 +163,7 @@ async def delete(task_id: UUID, service: Served, who: Who) -> Response:
     """Delete a finished task."""
     task = await service.engine.need(task_id)
     await service.engine.delete(task_id)
-    await service.note(who, "delete", task_ids=[task_id], name=task.name)
+    await service.note(who, "delete", [(task_id, task.name)])
     return Response(status_code=204)
 
 

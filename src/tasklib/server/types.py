@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Path
 
+from tasklib.engine.waiting import is_live
 from tasklib.server.docs import BODY, problems
 from tasklib.server.fields import Name
 from tasklib.server.problems import Refused
 from tasklib.server.schemas import ControlSet, Types, TypeView
 from tasklib.server.service import Served, Service, Who
-from tasklib.server.views import control_fields, counts_of, names_handled
+from tasklib.server.views import control_fields, counts_of
 from tasklib.stores.base import UNSET, ControlChange, Controls, NameStats
 
 router = APIRouter(prefix="/api/types", tags=["types"])
@@ -46,16 +48,17 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who)
     )
     after = await service.engine.control(change)
     await service.note(
-        who, "set-type", name=name, detail=given.model_dump(mode="json", by_alias=True, include=set(said))
+        who, "set-type", [(None, name)], detail=given.model_dump(mode="json", by_alias=True, include=set(said))
     )
     known = await _known(service)
-    return known.get(name) or _view(service, name, NameStats(), after, handled=False)
+    return known.get(name) or _view(service, name, NameStats(), after, workers=0)
 
 
 async def _known(service: Service) -> dict[str, TypeView]:
     stats = await service.engine.stats()
     controls = await service.engine.controls()
-    handled = names_handled(await service.engine.workers(), service.dead_after)
+    live = [worker for worker in await service.engine.workers() if is_live(worker, service.dead_after)]
+    handled = Counter(name for worker in live for name in worker.names)
     names = sorted({*stats, *(name for name in controls if name), *handled, *service.registry.names()})
     return {
         name: _view(
@@ -63,17 +66,19 @@ async def _known(service: Service) -> dict[str, TypeView]:
             name,
             stats.get(name, NameStats()),
             controls.get(name, Controls(name=name)),
-            handled=name in handled,
+            workers=handled[name],
         )
         for name in names
     }
 
 
-def _view(service: Service, name: str, stats: NameStats, controls: Controls, *, handled: bool) -> TypeView:
+def _view(service: Service, name: str, stats: NameStats, controls: Controls, *, workers: int) -> TypeView:
     return TypeView(
         type=name,
         registered=service.registry.get(name) is not None,
-        handled=handled,
+        handled=workers > 0,
+        workers=workers,
         counts=counts_of(stats),
+        oldest_due_seconds=stats.oldest_due_seconds,
         **control_fields(controls),
     )

@@ -9,6 +9,7 @@ from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.redact import mask_urls
 from tasklib.core.task import Task
+from tasklib.engine.waiting import Reason, is_live
 from tasklib.server.problems import shown_status
 from tasklib.server.schemas import (
     Attempt,
@@ -16,8 +17,10 @@ from tasklib.server.schemas import (
     ControlView,
     Counts,
     Stats,
+    TaskDetail,
     TaskView,
     TypeCounts,
+    WaitingReason,
     WorkerView,
 )
 from tasklib.stores.base import AuditEntry, Controls, NameStats, WorkerInfo
@@ -53,6 +56,11 @@ def task_view(task: Task, redact: Redact) -> TaskView:
     )
 
 
+def detail_view(shown: TaskView, reasons: Iterable[Reason]) -> TaskDetail:
+    waiting_for = [WaitingReason(cause=each.cause, text=mask_urls(each.text), until=each.until) for each in reasons]
+    return TaskDetail(**dict(shown), waiting_for=waiting_for)
+
+
 def stats_view(stats: Mapping[str, NameStats], workers: Iterable[WorkerInfo], dead_after: float) -> Stats:
     handled = names_handled(workers, dead_after)
     by_type = {
@@ -74,10 +82,6 @@ def counts_of(stats: NameStats) -> Counts:
         cancelled=stats.cancelled,
         waiting=stats.waiting,
     )
-
-
-def is_live(worker: WorkerInfo, dead_after: float) -> bool:
-    return worker.stopped_at is None and worker.seconds_since_seen <= dead_after
 
 
 def names_handled(workers: Iterable[WorkerInfo], dead_after: float) -> set[str]:

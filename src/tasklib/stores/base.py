@@ -197,6 +197,16 @@ class Point:
     run_ms: int
 
 
+class Age(NamedTuple):
+    """One sample of the backlog, or the mean of several."""
+
+    minute: datetime
+    name: str
+    """Empty for the oldest of all types; a type without one had nothing due when the others were sampled."""
+    seconds: float
+    """How long the longest-waiting due task had been due."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """A key to the REST API. Only its hash is kept."""
@@ -312,6 +322,10 @@ class Store(Protocol):
         (dry run: how many there are, `limit` aside)."""
         ...
 
+    async def sample(self) -> None:
+        """Keeps how old the backlog of each type is now, once in a minute however many ask."""
+        ...
+
     async def tidy(self) -> None:
         """Housekeeping beside the tasks: merges counters, forgets workers long gone."""
         ...
@@ -333,8 +347,12 @@ class Store(Protocol):
 
     async def stats(self) -> dict[str, NameStats]: ...
 
-    async def series(self, since_seconds: float) -> Sequence[Point]:
-        """The counters of the last minutes, oldest first."""
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+        """The counters since then, summed over steps of whole minutes, oldest first. `minute` is a step's begin."""
+        ...
+
+    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        """What `sample` saw since then, oldest first."""
         ...
 
     async def workers(self) -> list[WorkerInfo]: ...

@@ -17,6 +17,7 @@ EXPIRE_BATCH = 500
 PRUNE_BATCH = 1000
 PRUNE_EVERY_SECONDS = 60.0
 TIDY_EVERY_SECONDS = 300.0
+SAMPLE_EVERY_SECONDS = 60.0
 
 
 class Janitor:
@@ -30,6 +31,7 @@ class Janitor:
         chores = [
             self._every(min(10.0, max(0.25, shortest / 4)), self.expire),
             self._every(TIDY_EVERY_SECONDS, self._tidy),
+            self._every(SAMPLE_EVERY_SECONDS, self._sample),
         ]
         if self._config.keep_completed_seconds is not None or self._config.keep_failed_seconds is not None:
             chores.append(self._every(PRUNE_EVERY_SECONDS, self.prune))
@@ -61,6 +63,9 @@ class Janitor:
 
     async def _tidy(self) -> None:
         await (await self._engine.store()).tidy()
+
+    async def _sample(self) -> None:
+        await (await self._engine.store()).sample()
 
     async def _every(self, seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
         """Spread in time, so that a fleet's janitors do not come all at once."""

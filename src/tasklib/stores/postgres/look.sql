@@ -122,11 +122,22 @@ WHERE state IN ('completed', 'failed', 'cancelled')
 GROUP BY name, state;
 
 -- name: series
-SELECT minute, name, state, bucket, sum(count)::bigint, sum(run_ms)::bigint
+SELECT
+    to_timestamp(floor(extract(epoch FROM minute) / $3) * $3), name, state, bucket,
+    sum(count)::bigint, sum(run_ms)::bigint
 FROM {schema}.task_counts
-WHERE minute > 'epoch' AND minute >= statement_timestamp() + $1::interval - $2::interval
-GROUP BY minute, name, state, bucket
-ORDER BY minute, name, state, bucket;
+WHERE minute > 'epoch' AND minute >= statement_timestamp() + $1::interval - $2::interval AND state <> 'backlog'
+GROUP BY 1, name, state, bucket
+ORDER BY 1, name, state, bucket;
+
+-- name: ages
+SELECT
+    to_timestamp(floor(extract(epoch FROM minute) / $3) * $3), name,
+    (sum(run_ms) / sum(count) / 1000)::double precision
+FROM {schema}.task_counts
+WHERE minute > 'epoch' AND minute >= statement_timestamp() + $1::interval - $2::interval AND state = 'backlog'
+GROUP BY 1, name
+ORDER BY 1, name;
 
 -- name: workers
 SELECT id, hostname, pid, names, concurrency, running, started_at, seen_at, stopped_at,

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Count, Filter, NameStats, Page, Point, WorkerInfo
+from tasklib.stores.base import Age, Count, Filter, NameStats, Page, Point, WorkerInfo
 from tasklib.stores.postgres.calls import Calls, reading
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
@@ -67,9 +67,14 @@ async def stats(calls: Calls) -> dict[str, NameStats]:
     return {name: NameStats(**figures) for name, figures in sorted(names.items())}
 
 
-async def series(calls: Calls, since_seconds: float) -> Sequence[Point]:
-    rows = await fetch(calls, "series", calls.offset, timedelta(seconds=since_seconds))
+async def series(calls: Calls, since_seconds: float, step_seconds: int) -> Sequence[Point]:
+    rows = await fetch(calls, "series", calls.offset, timedelta(seconds=since_seconds), step_seconds)
     return [Point(*row) for row in rows]
+
+
+async def ages(calls: Calls, since_seconds: float, step_seconds: int) -> Sequence[Age]:
+    rows = await fetch(calls, "ages", calls.offset, timedelta(seconds=since_seconds), step_seconds)
+    return [Age(*row) for row in rows]
 
 
 async def workers(calls: Calls) -> list[WorkerInfo]:

@@ -85,6 +85,27 @@ WHERE state = ANY ($1::text[]) AND completed_at < statement_timestamp() + $2::in
 -- name: tidy_lock
 SELECT pg_try_advisory_xact_lock(hashtext('tasklib.tidy'), hashtext({schema_name}));
 
+-- name: sample
+-- Into the counters, as sums that can be merged: how many samples, and their ages in milliseconds. Nothing is read where
+-- this minute has one. The empty name is the oldest of all, also when nothing waits: that was seen too.
+INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+SELECT date_trunc('minute', statement_timestamp() + $1::interval), coalesce(name, ''), 'backlog', -1, 1,
+    coalesce(1000 * greatest(0, extract(epoch FROM statement_timestamp() + $1::interval - min(due))), 0)::bigint
+FROM (
+    SELECT name, coalesce(next_retry_at, scheduled_at) AS due
+    FROM {schema}.tasks
+    WHERE ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+      AND NOT EXISTS (
+          SELECT FROM {schema}.task_counts
+          WHERE minute = date_trunc('minute', statement_timestamp() + $1::interval) AND state = 'backlog'
+      )
+) AS waiting
+GROUP BY GROUPING SETS ((name), ())
+HAVING NOT EXISTS (
+    SELECT FROM {schema}.task_counts
+    WHERE minute = date_trunc('minute', statement_timestamp() + $1::interval) AND state = 'backlog'
+);
+
 -- name: merge_minutes
 -- Rows of the last hours that say the same minute, and the epoch's. Older ones are merged when they become hours.
 WITH doubled AS MATERIALIZED (

@@ -99,6 +99,10 @@ class Pruner:
         return deleted
 
 
+async def sample(calls: Calls) -> None:
+    await fetch(calls, "sample", calls.offset)
+
+
 async def tidy(calls: Calls) -> None:
     async def work(connection: Connection, timeout: float) -> None:
         async with transaction(connection, timeout):

@@ -12,6 +12,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import (
+    Age,
     AuditEntry,
     Claimed,
     ClaimRequest,
@@ -135,6 +136,9 @@ class PostgresStore:
     ) -> int:
         return await self._pruner.prune(states, older_than_seconds, limit, dry_run=dry_run)
 
+    async def sample(self) -> None:
+        await operates.sample(self._calls)
+
     async def tidy(self) -> None:
         await operates.tidy(self._calls)
 
@@ -160,8 +164,11 @@ class PostgresStore:
     async def stats(self) -> dict[str, NameStats]:
         return await looks.stats(self._calls)
 
-    async def series(self, since_seconds: float) -> Sequence[Point]:
-        return await looks.series(self._calls, since_seconds)
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+        return await looks.series(self._calls, since_seconds, step_seconds)
+
+    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        return await looks.ages(self._calls, since_seconds, step_seconds)
 
     async def workers(self) -> list[WorkerInfo]:
         return await looks.workers(self._calls)

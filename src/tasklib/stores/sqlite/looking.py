@@ -11,7 +11,7 @@ from uuid import UUID
 import apsw
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Controls, Count, Filter, NameStats, Page, Point, WorkerInfo
+from tasklib.stores.base import Age, Controls, Count, Filter, NameStats, Page, Point, WorkerInfo
 from tasklib.stores.sqlite import filters
 from tasklib.stores.sqlite.batches import SQL, Target, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
@@ -77,9 +77,14 @@ def stats(connection: apsw.Connection, clock_offset: float) -> dict[str, NameSta
     return found
 
 
-def series(connection: apsw.Connection, since_seconds: float, clock_offset: float) -> list[Point]:
-    parameters = {"offset": seconds(clock_offset), "since": seconds(-since_seconds)}
+def series(connection: apsw.Connection, since: float, step: int, offset: float) -> list[Point]:
+    parameters = {"offset": seconds(offset), "since": seconds(-since), "step": step}
     return [Point(instant(row[0]), *row[1:]) for row in rows_of(connection, SQL["series"], parameters)]
+
+
+def ages(connection: apsw.Connection, since: float, step: int, offset: float) -> list[Age]:
+    parameters = {"offset": seconds(offset), "since": seconds(-since), "step": step}
+    return [Age(instant(row[0]), *row[1:]) for row in rows_of(connection, SQL["ages"], parameters)]
 
 
 def workers(connection: apsw.Connection, clock_offset: float) -> list[WorkerInfo]:

@@ -483,11 +483,46 @@ SELECT json_array(
 )
 
 -- name: series
-SELECT json_group_array(json_array(minute, name, state, bucket, count, run_ms)) FROM (
-    SELECT * FROM task_counts
+SELECT json_group_array(json_array(begin, name, state, bucket, count, run_ms)) FROM (
+    SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS begin,
+        name, state, bucket, sum(count) AS count, sum(run_ms) AS run_ms
+    FROM task_counts
     WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
-    ORDER BY minute, name, state, bucket
+        AND state <> 'backlog'
+    GROUP BY 1, name, state, bucket
+    ORDER BY 1, name, state, bucket
 )
+
+-- name: ages
+SELECT json_group_array(json_array(begin, name, seconds)) FROM (
+    SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS begin, name,
+        sum(run_ms) / 1000.0 / sum(count) AS seconds
+    FROM task_counts
+    WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
+        AND state = 'backlog'
+    GROUP BY 1, name
+    ORDER BY 1, name
+)
+
+-- name: sampled
+SELECT EXISTS (
+    SELECT 1 FROM task_counts
+    WHERE minute = strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset) AND name = '' AND state = 'backlog'
+)
+
+-- name: sample
+-- Into the counters, as sums that can be merged: how many samples, and their ages in milliseconds. The empty name is the
+-- oldest of all, also when nothing waits: that was seen too.
+WITH due(name, at) AS MATERIALIZED (
+    SELECT name, min(coalesce(next_retry_at, scheduled_at)) FROM tasks INDEXED BY ix_tasks_ready
+    WHERE ready = 1 GROUP BY name
+)
+INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
+SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset), name, 'backlog', -1, 1,
+    max(0, coalesce(cast(round(86400000 * (julianday('now', :offset) - julianday(at))) AS INTEGER), 0))
+FROM (SELECT name, at FROM due UNION ALL SELECT '', min(at) FROM due)
+WHERE true
+ON CONFLICT (minute, name, state, bucket) DO NOTHING
 
 -- name: workers
 SELECT json_array(

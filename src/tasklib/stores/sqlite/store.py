@@ -17,6 +17,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import (
+    Age,
     AuditEntry,
     Claimed,
     ClaimRequest,
@@ -173,6 +174,9 @@ class SqliteStore:
                 deleted += await self._change(partial(upkeep.prune, states=states, at=cutoff.at, ids=batch))
         return deleted
 
+    async def sample(self) -> None:
+        await self._change(partial(upkeep.sample, clock_offset=self.clock_offset))
+
     async def tidy(self) -> None:
         offset = self.clock_offset
         await self._change(partial(upkeep.merge_counters, clock_offset=offset))
@@ -199,8 +203,13 @@ class SqliteStore:
     async def stats(self) -> dict[str, NameStats]:
         return await self._look(partial(looking.stats, clock_offset=self.clock_offset))
 
-    async def series(self, since_seconds: float) -> Sequence[Point]:
-        return await self._look(partial(looking.series, since_seconds=since_seconds, clock_offset=self.clock_offset))
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+        return await self._look(
+            partial(looking.series, since=since_seconds, step=step_seconds, offset=self.clock_offset)
+        )
+
+    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        return await self._look(partial(looking.ages, since=since_seconds, step=step_seconds, offset=self.clock_offset))
 
     async def workers(self) -> list[WorkerInfo]:
         return await self._look(partial(looking.workers, clock_offset=self.clock_offset))

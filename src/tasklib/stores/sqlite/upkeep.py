@@ -113,6 +113,12 @@ def prune(connection: apsw.Connection, states: Sequence[str], at: str, ids: list
     return connection.changes() if connection.total_changes() != before else 0
 
 
+def sample(connection: apsw.Connection, clock_offset: float) -> None:
+    parameters = {"offset": seconds(clock_offset)}
+    if not connection.execute(SQL["sampled"], parameters).get:
+        connection.execute(SQL["sample"], parameters)
+
+
 def merge_counters(connection: apsw.Connection, clock_offset: float) -> None:
     """Minutes of past days become hours, hours of past months one total."""
     for kept, epoch in ((HOURS_KEPT, True), (MINUTES_KEPT, False)):

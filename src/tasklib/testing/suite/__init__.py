@@ -50,7 +50,7 @@ from tasklib.testing.suite.prefetch import Prefetch
 from tasklib.testing.suite.races import Races
 from tasklib.testing.suite.retrying import Retrying
 from tasklib.testing.suite.schema import Schema
-from tasklib.testing.suite.series import Series
+from tasklib.testing.suite.series import Backlog, Series
 from tasklib.testing.suite.settling import Settling
 from tasklib.testing.suite.strangers import Strangers
 from tasklib.testing.suite.submitting import Submitting
@@ -80,6 +80,7 @@ class StoreSuite(
     Filters,
     Figures,
     Series,
+    Backlog,
     Workers,
     ControlsKept,
     Pausing,

@@ -100,6 +100,82 @@ class Series:
         assert _by_minute(after) == _by_minute(before)
         assert len(after) <= len(before)
 
+    async def test_steps_sum_their_minutes(self, store: Store) -> None:
+        for _ in range(4):
+            await in_phase(store, Phase.COMPLETED, WORK)
+            store.clock_offset += 600
+        points = await store.series(7200, 3600)
+        assert _sums(points) == _sums(await store.series(7200))
+        assert {(point.minute.minute, point.minute.second) for point in points} == {(0, 0)}
+
+
+class Backlog:
+    """How old the backlog was: sampled once a minute, kept beside the counters."""
+
+    async def test_nothing_is_known_until_somebody_looks(self, store: Store) -> None:
+        await submit(store)
+        assert await store.ages(600) == []
+
+    async def test_the_oldest_due_task_of_each_type_and_of_all(self, store: Store) -> None:
+        await submit(store, "old")
+        store.clock_offset += 40
+        await submit_several(store, 2, "new")
+        await submit(store, "later", delay_seconds=600)
+        await submit(store, "running")
+        await claim_one(store, "running")
+        store.clock_offset += 20
+        await store.sample()
+        ages = {age.name: age.seconds for age in await store.ages(600)}
+        assert set(ages) == {"", "old", "new"}
+        assert 59 < ages[""] == ages["old"] < 90
+        assert 19 < ages["new"] < 50
+
+    async def test_an_empty_backlog_is_seen_too(self, store: Store) -> None:
+        await store.sample()
+        assert [(age.name, age.seconds) for age in await store.ages(600)] == [("", 0.0)]
+
+    async def test_once_in_a_minute_however_many_look(self, store: Store) -> None:
+        await submit(store)
+        await at_the_begin_of_a_minute(store)
+        await store.sample()
+        store.clock_offset += 40
+        await store.sample()
+        first = await store.ages(600)
+        store.clock_offset += 20
+        await store.sample()
+        second = [age for age in await store.ages(600) if age not in first]
+        assert [age.name for age in first] == [age.name for age in second] == ["", WORK]
+        assert second[1].seconds - first[1].seconds > 59
+        assert second[1].minute - first[1].minute == timedelta(minutes=1)
+
+    async def test_steps_and_tidying_keep_the_mean(self, store: Store) -> None:
+        await submit(store)
+        now = await store.now()
+        store.clock_offset += 3600 - 60 * now.minute - now.second  # so that all samples are of one hour
+        for _ in range(3):
+            await store.sample()
+            store.clock_offset += 600
+        single = [age.seconds for age in await store.ages(7200) if age.name == WORK]
+        assert len(single) == 3
+        (mean,) = [age.seconds for age in await store.ages(7200, 3600) if age.name == WORK]
+        assert abs(mean - sum(single) / 3) < 0.01
+        store.clock_offset += 3 * 86400
+        await store.tidy()
+        (kept,) = [age.seconds for age in await store.ages(5 * 86400, 3600) if age.name == WORK]
+        assert abs(kept - mean) < 0.01
+
+    async def test_samples_are_neither_moves_nor_finished_tasks(self, store: Store) -> None:
+        await submit(store)
+        await store.sample()
+        assert await store.series(600) == []
+        assert set(await store.stats()) == {WORK}
+        assert (await store.stats())[WORK].completed == 0
+
+
+async def at_the_begin_of_a_minute(store: Store) -> None:
+    now = await store.now()
+    store.clock_offset += 60 - now.second - now.microsecond / 1e6
+
 
 def _sums(points: Sequence[Point]) -> dict[tuple[str, str, int], int]:
     sums: Counter[tuple[str, str, int]] = Counter()

@@ -1,0 +1,96 @@
+"""Why a task has not started: what an operator wants to know of one that waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from tasklib.core.lifecycle import Phase, phase_of
+from tasklib.core.task import Task
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Controls, NameStats, WorkerInfo
+
+
+class Cause(StrEnum):
+    SCHEDULED = "scheduled"
+    RETRY = "retry"
+    PAUSED = "paused"
+    NO_WORKER = "no_worker"
+    CONCURRENCY_LIMIT = "concurrency_limit"
+    RATE_LIMIT = "rate_limit"
+    BUSY = "busy"
+
+
+class Reason(NamedTuple):
+    cause: Cause
+    text: str
+    until: datetime | None = None
+
+
+async def reasons(engine: Engine, task: Task) -> list[Reason]:
+    """All that holds the task back now, the lasting ones first; none for a task that runs or is finished."""
+    if phase_of(task) not in (Phase.PENDING, Phase.WAITING):
+        return []
+    now = await (await engine.store()).now()
+    controls = await engine.controls()
+    live = [worker for worker in await engine.workers() if is_live(worker, engine.config.dead_after_seconds)]
+    found = [*_paused(task, controls), *_unhandled(task, live), *_not_due(task, now)]
+    if not found:
+        found = _in_line(task, controls, await engine.stats(), live)
+    return found
+
+
+def is_live(worker: WorkerInfo, dead_after: float) -> bool:
+    return worker.stopped_at is None and worker.seconds_since_seen <= dead_after
+
+
+def _paused(task: Task, controls: dict[str, Controls]) -> Iterable[Reason]:
+    if controls.get("", Controls()).paused:
+        yield Reason(Cause.PAUSED, "The whole queue is paused.")
+    if controls.get(task.name, Controls()).paused:
+        yield Reason(Cause.PAUSED, f"The type {task.name} is paused.")
+
+
+def _unhandled(task: Task, live: list[WorkerInfo]) -> Iterable[Reason]:
+    if not any(task.name in worker.names for worker in live):
+        who = f"None of the {len(live)} live workers handles" if live else "No worker is running to handle"
+        yield Reason(Cause.NO_WORKER, f"{who} the type {task.name}.")
+
+
+def _not_due(task: Task, now: datetime) -> Iterable[Reason]:
+    if task.next_retry_at is not None and task.next_retry_at > now:
+        yield Reason(Cause.RETRY, f"Attempt {task.attempts} failed; the next one is due later.", task.next_retry_at)
+    elif task.next_retry_at is None and task.scheduled_at > now:
+        yield Reason(Cause.SCHEDULED, "It is scheduled for later.", task.scheduled_at)
+
+
+def _in_line(
+    task: Task, controls: dict[str, Controls], stats: dict[str, NameStats], live: list[WorkerInfo]
+) -> list[Reason]:
+    """It is due and somebody handles it: what it waits for is its turn."""
+    found = []
+    own = stats.get(task.name, NameStats())
+    everywhere = sum(each.running for each in stats.values())
+    for scope, running, what in (("", everywhere, "tasks"), (task.name, own.running, f"tasks of the type {task.name}")):
+        limits = controls.get(scope, Controls())
+        if limits.concurrency is not None and running >= limits.concurrency:
+            text = f"{running} {what} are running, and no more than {limits.concurrency} may."
+            found.append(Reason(Cause.CONCURRENCY_LIMIT, text))
+        if limits.rate is not None:
+            found.append(Reason(Cause.RATE_LIMIT, f"No more than {limits.rate:g} {what} may start in a second."))
+    if not found:
+        handling = [worker for worker in live if task.name in worker.names]
+        slots = sum(worker.concurrency for worker in handling)
+        text = (
+            f"It is due and waits for its turn: {own.pending + own.waiting} tasks of its type wait, "
+            f"{own.running} run, and the {_number(len(handling), 'live worker')} that handle it have "
+            f"{_number(slots, 'slot')}."
+        )
+        found.append(Reason(Cause.BUSY, text))
+    return found
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
