@@ -44,6 +44,7 @@ CODES = {
     "WaitTimeout": "wait_timeout",
     "MissingExtra": "missing_extra",
     "Unsupported": "unsupported",
+    "QueueInUse": "queue_in_use",
     "StoreError": "store_error",
     "StoreUnavailable": "store_unavailable",
     "StoreBusy": "store_busy",

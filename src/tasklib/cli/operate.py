@@ -7,13 +7,13 @@ from typing import Annotated
 from uuid import UUID
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tasklib.cli import record
 from tasklib.cli.arguments import TaskIds, Yes
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.output import Printer
+from tasklib.cli.progress import progress_bar
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, span
 from tasklib.core.errors import InvalidOption, TaskConflict, TaskNotFound
@@ -94,16 +94,7 @@ def cleanup(
 
 async def _prune(engine: Engine, states: Sequence[str], older_than: float, found: int, out: Printer) -> int:
     deleted = 0
-    bar = Progress(
-        TextColumn("Deleting"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=out.console,
-        transient=True,
-    )
-    bar.disable = not out.live
-    with bar:
+    with progress_bar(out, "Deleting") as bar:
         line = bar.add_task("", total=found)
         while (count := await engine.prune(states, older_than, _BATCH)) > 0:
             deleted += count

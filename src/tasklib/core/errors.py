@@ -13,7 +13,7 @@ TaskLibError
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
 ├── TaskNotFound (LookupError)
 ├── WaitTimeout (TimeoutError)
-├── MissingExtra, Unsupported
+├── MissingExtra, Unsupported, QueueInUse
 └── StoreError
     ├── StoreUnavailable           passing: try again
     ├── StoreBusy                  passing: the store did not answer within its deadline
@@ -156,6 +156,12 @@ class Unsupported(TaskLibError):
     """This backend cannot do what was asked, and says so instead of dropping it."""
 
     code = "unsupported"
+
+
+class QueueInUse(TaskLibError):
+    """What was asked for needs a queue that nobody works on."""
+
+    code = "queue_in_use"
 
 
 class StoreError(TaskLibError):

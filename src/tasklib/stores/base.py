@@ -271,6 +271,11 @@ class Store(Protocol):
         in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""
         ...
 
+    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
+        """Writes whole records of another queue as they are, all in one transaction: applied; already, where that very
+        record is here; lost, where another one has its id or its idempotency key. Finished ones are counted."""
+        ...
+
     # -- work ---------------------------------------------------------------------------------------------------------
 
     async def claim(self, request: ClaimRequest) -> Claimed:

@@ -32,7 +32,7 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.postgres import callers, checkup, ledger, looks, operates, schema, settles, submits
+from tasklib.stores.postgres import callers, checkup, ledger, looks, operates, restores, schema, settles, submits
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.claims import Claims
 from tasklib.stores.postgres.connect import parse
@@ -95,6 +95,9 @@ class PostgresStore:
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         return callers.insert_on(connection, submits.inserting(tasks, self._calls.clock_offset), self._calls.sql)
+
+    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
+        return await restores.restore(self._calls, tasks)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 

@@ -482,6 +482,20 @@ SELECT json_array(
     )))
 )
 
+-- name: restore
+-- A whole record, as it was elsewhere. It is not ready: a claim promotes what is due.
+INSERT INTO tasks (
+    id, name, state, scheduled_at, created_at, updated_at, started_at, completed_at, next_retry_at, args, kwargs, result,
+    error, retry_count, max_retries, worker_id, locked_until, timeout_seconds, priority, tags, cancel_requested_at,
+    version, idempotency_key, retry_policy, history, trace, ready
+) VALUES (
+    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0
+)
+ON CONFLICT DO NOTHING
+
+-- name: restored
+SELECT json_array(version, updated_at) FROM tasks WHERE id = :id
+
 -- name: series
 SELECT json_group_array(json_array(begin, name, state, bucket, count, run_ms)) FROM (
     SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS begin,

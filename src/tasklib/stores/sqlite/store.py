@@ -37,7 +37,19 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.sqlite import callers, checkup, claims, inserting, ledger, looking, schema, settling, upkeep, wake
+from tasklib.stores.sqlite import (
+    callers,
+    checkup,
+    claims,
+    inserting,
+    ledger,
+    looking,
+    restoring,
+    schema,
+    settling,
+    upkeep,
+    wake,
+)
 from tasklib.stores.sqlite import workers as registered
 from tasklib.stores.sqlite.address import parse
 from tasklib.stores.sqlite.lane import Lane
@@ -113,6 +125,9 @@ class SqliteStore:
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         return callers.insert_on(self._address, connection, tasks, self.clock_offset, self._timeout, self._ring)
+
+    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
+        return await self._change(partial(restoring.restore, tasks=tasks))
 
     # -- work ---------------------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ _CHANGE = Change(next_id(), 1, ANNA, None, TaskState.PENDING, 0, False)
 VERBS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "now": lambda store: store.now(),
     "insert": lambda store: store.insert([new_task()]),
+    "restore": lambda store: store.restore([]),
     "claim": lambda store: store.claim(ClaimRequest(worker_id=ANNA, names=["work"], slots=1)),
     "held": lambda store: store.held(ANNA),
     "extend": lambda store: store.extend(ANNA, [Held(next_id(), 1)], 10),

@@ -1,0 +1,82 @@
+"""From one queue to another: every task with its id, state and key, and what operators have set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from tasklib.core.decide import Verdict
+from tasklib.core.errors import QueueInUse
+from tasklib.engine.engine import Engine
+from tasklib.engine.waiting import is_live
+from tasklib.stores.base import ControlChange, Filter, Store
+
+BATCH = 500
+
+
+@dataclass
+class Copied:
+    total: int = 0
+    """How many there were to copy when it began."""
+    copied: int = 0
+    already: int = 0
+    """Were there from an earlier run."""
+    refused: list[UUID] = field(default_factory=list)
+    """Another task has their id or their key over there; nothing was written for them."""
+
+    @property
+    def seen(self) -> int:
+        return self.copied + self.already + len(self.refused)
+
+
+async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None] = lambda _: None) -> Copied:
+    """Oldest first, in batches that are whole or not at all: one that broke off is simply begun again."""
+    await _check_at_rest(source, "the queue to copy from")
+    await _check_at_rest(target, "the queue to copy to")
+    reading, writing = await source.store(), await target.store()
+    await _copy_settings(reading, writing)
+    done = Copied(total=await _size(source))
+    cursor: UUID | None = None
+    while True:
+        page = await reading.page(Filter(), limit=BATCH, cursor=cursor, oldest_first=True)
+        verdicts = await writing.restore(page.tasks)
+        done.copied += verdicts.count(Verdict.APPLIED)
+        done.already += verdicts.count(Verdict.ALREADY)
+        done.refused += [task.id for task, verdict in zip(page.tasks, verdicts, strict=True) if verdict is Verdict.LOST]
+        progress(done)
+        cursor = page.next_cursor
+        if cursor is None:
+            return done
+
+
+async def _check_at_rest(engine: Engine, which: str) -> None:
+    live = [worker for worker in await engine.workers() if is_live(worker, engine.config.dead_after_seconds)]
+    if live:
+        raise QueueInUse(f"{which} has a live worker, {live[0].id}: stop all workers first")
+    running = sum(each.running for each in (await engine.stats()).values())
+    if running:
+        raise QueueInUse(f"{which} has {running} running tasks: let them finish or their leases run out first")
+
+
+async def _size(engine: Engine) -> int:
+    return sum(
+        each.pending + each.running + each.waiting + each.completed + each.failed + each.cancelled
+        for each in (await engine.stats()).values()
+    )
+
+
+async def _copy_settings(source: Store, target: Store) -> None:
+    for name, each in (await source.controls()).items():
+        change = ControlChange(
+            name=name,
+            paused=each.paused,
+            operator_rate=each.operator_rate,
+            default_rate=each.default_rate,
+            concurrency=each.concurrency,
+        )
+        await target.control(change)
+    known = {token.id for token in await target.tokens()}
+    for token in await source.tokens():
+        if token.revoked_at is None and token.id not in known:
+            await target.add_token(token)

@@ -1,0 +1,148 @@
+"""`tasklib copy`: a queue moves whole."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tasklib import Config
+from tasklib.core.errors import QueueInUse
+from tasklib.core.lifecycle import Phase
+from tasklib.core.task import Task
+from tasklib.engine import copying
+from tasklib.engine.engine import Engine
+from tasklib.server.tokens import Role, new_token
+from tasklib.stores.base import ControlChange, Filter, NameStats
+from tasklib.testing.suite.builders import beat_of, claim_one, in_phase, new_task, submit
+from tests.cli.running import Cli
+
+
+async def everything(engine: Engine) -> list[Task]:
+    return (await engine.page(Filter(), limit=10_000, oldest_first=True)).tasks
+
+
+async def counts(engine: Engine) -> dict[str, NameStats]:
+    return {name: replace(each, oldest_due_seconds=None) for name, each in (await engine.stats()).items()}
+
+
+async def fill(engine: Engine) -> None:
+    """One task in every phase, and one with all that a task can have."""
+    store = await engine.store()
+    for phase in Phase:
+        if phase is not Phase.RUNNING:
+            await in_phase(store, phase, f"type {phase.name}")
+    await store.insert(
+        [
+            new_task(
+                "full",
+                {"big": 2**80, "small": 1e-9, "text": "\u202e<é>", "none": None, "list": [1, 1.5, True]},
+                delay_seconds=3600,
+                timeout_seconds=7,
+                priority=-3,
+                tags={"team": "a", "n": 3},
+                key="one/key ü",
+                trace="00-abc-def-01",
+            ),
+            new_task("null", None),
+        ]
+    )
+    await store.control(ControlChange(name="full", paused=True, operator_rate=2.5, concurrency=3))
+    await store.add_token(new_token(Role.OPERATOR, "ada")[1])
+
+
+@pytest.fixture
+async def engines(backend_url: str, tmp_path: Path) -> Any:
+    pair = Engine(Config(database_url=backend_url)), Engine(Config(database_url=f"sqlite:///{tmp_path}/other.db"))
+    yield pair
+    for engine in pair:
+        await engine.close()
+
+
+async def test_every_field_arrives_and_comes_back(engines: tuple[Engine, Engine], memory_url: str):
+    first, second = reversed(engines)  # begun on SQLite, whose times the others can keep
+    third = Engine(Config(database_url=memory_url))
+    await fill(first)
+    done = await copying.copy(first, second)
+    assert (done.copied, done.already, done.refused, done.total) == (len(Phase) + 1, 0, [], len(Phase) + 1)
+    await copying.copy(second, third)
+    before = await everything(first)
+    assert len(before) == len(Phase) + 1
+    assert await everything(second) == await everything(third) == before
+    for engine in (second, third):
+        assert await counts(engine) == await counts(first)
+        assert await engine.controls() == await first.controls()
+        (token,) = await (await engine.store()).tokens()
+        assert (token.label, token.role) == ("ada", "operator")
+        assert (await engine.get_by_key("one/key ü")) == await first.get_by_key("one/key ü")
+    await third.close()
+
+
+async def test_what_was_waiting_runs_there(engines: tuple[Engine, Engine]):
+    source, target = engines
+    task_id = await submit(await source.store(), "work")
+    await copying.copy(source, target)
+    assert (await claim_one(await target.store(), "work")).id == task_id
+
+
+async def test_a_copy_that_broke_off_goes_on(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch):
+    source, target = engines
+    monkeypatch.setattr(copying, "BATCH", 2)
+    for _ in range(5):
+        await submit(await source.store(), "work")
+
+    class BrokeOff(Exception): ...
+
+    def break_off(done: copying.Copied) -> None:
+        if done.copied == 4:
+            raise BrokeOff
+
+    with pytest.raises(BrokeOff):
+        await copying.copy(source, target, break_off)
+    assert len(await everything(target)) == 4
+    done = await copying.copy(source, target)
+    assert (done.copied, done.already, done.refused) == (1, 4, [])
+    assert [task.id for task in await everything(target)] == [task.id for task in await everything(source)]
+
+
+async def test_another_task_with_the_key_is_left_alone(engines: tuple[Engine, Engine]):
+    source, target = engines
+    taken = await submit(await source.store(), "work", key="k")
+    other = await submit(await target.store(), "work", key="k")
+    done = await copying.copy(source, target)
+    assert done.refused == [taken]
+    assert [task.id for task in await everything(target)] == [other]
+
+
+async def test_a_task_that_has_moved_on_is_left_alone(engines: tuple[Engine, Engine]):
+    source, target = engines
+    task_id = await submit(await source.store(), "work")
+    await copying.copy(source, target)
+    await target.cancel(task_id)
+    assert (await copying.copy(source, target)).refused == [task_id]
+    assert (await target.need(task_id)).state == "cancelled"
+
+
+@pytest.mark.parametrize("side", [0, 1])
+async def test_a_queue_at_work_is_refused(engines: tuple[Engine, Engine], side: int):
+    store = await engines[side].store()
+    await store.beat(beat_of("busy", names=["work"]))
+    with pytest.raises(QueueInUse, match="live worker, busy"):
+        await copying.copy(*engines)
+    await store.farewell("busy")
+    await submit(store, "work")
+    await claim_one(store, "work")
+    with pytest.raises(QueueInUse, match="1 running tasks"):
+        await copying.copy(*engines)
+
+
+def test_the_command(cli: Cli, tmp_path: Path):
+    source, target = (f"sqlite:///{tmp_path}/{name}.db" for name in ("one", "two"))
+    cli("submit", "work", "--database-url", source)
+    ran = cli("copy", source, target)
+    assert (ran.code, ran.out) == (0, "1 tasks were copied, 0 were there already.\n")
+    again = cli("copy", source, target, "--json")
+    assert json.loads(again.out) == {"copied": 0, "already": 1, "refused": []}
+    assert cli("copy", source, source).code == 2
+    assert "FROM and TO" in cli("copy", source, target, "--database-url", source).err
