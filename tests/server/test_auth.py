@@ -17,6 +17,7 @@ from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings, tokens
 from tasklib.server.app import ROUTERS
 from tasklib.server.auth import PUBLIC, need_of
+from tasklib.server.dashboard import PAGES
 from tasklib.server.sessions import COOKIE, Sessions
 from tasklib.server.tokens import GRANTS, Keyring, Need, Role
 from tests.server.conftest import TOKEN, client_of, make_app, refused, token_for
@@ -67,7 +68,8 @@ def test_the_walk_sees_every_route(memory_engine: Engine):
     """Nothing is added to the application beside the routers that the walk knows."""
     walked = {route.path for part in ROUTERS for route in part.router.routes if isinstance(route, APIRoute)}
     schema = make_app(memory_engine).openapi()
-    assert {path.replace("{type}", "{type:path}") for path in schema["paths"]} | {"/login"} == walked
+    described = {path.replace("{type}", "{type:path}") for path in schema["paths"]}
+    assert {*described, "/login", *PAGES} == walked
 
 
 @pytest.mark.parametrize(

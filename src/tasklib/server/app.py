@@ -11,14 +11,26 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
-from starlette.staticfiles import StaticFiles
+from starlette.responses import Response
 
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.server import bulk, controls, docs, events, health, login, metrics, series, tasks, types, workers
+from tasklib.server import (
+    bulk,
+    controls,
+    dashboard,
+    docs,
+    events,
+    health,
+    login,
+    metrics,
+    series,
+    tasks,
+    types,
+    workers,
+)
 from tasklib.server.asgi import route_path
 from tasklib.server.auth import Gate
 from tasklib.server.feed import Feed
@@ -34,7 +46,7 @@ from tasklib.server.tokens import Keyring
 VERSION = "1"
 """Of the API."""
 
-ROUTERS = (health, login, bulk, controls, tasks, types, workers, series, events, metrics)
+ROUTERS = (health, login, bulk, controls, tasks, types, workers, series, events, metrics, dashboard)
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`."""
 
 
@@ -83,7 +95,7 @@ def create_app(
     app.state.tasklib = service
     for part in ROUTERS:
         app.include_router(part.router)
-    app.mount("/assets", StaticFiles(directory=login.ASSETS), name="assets")
+    dashboard.mount_assets(app)
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
     # The last one added is the first to see a request.
@@ -103,8 +115,10 @@ def create_app(
     return app
 
 
-async def _on_http_exception(request: Request, error: Exception) -> JSONResponse:
+async def _on_http_exception(request: Request, error: Exception) -> Response:
     answer = await on_http_exception(request, error)
+    if answer.status_code == 404 and dashboard.wants_page(request.scope):
+        return dashboard.page(request.scope, 404)
     if answer.status_code == 405:
         answer.headers["Allow"] = ", ".join(_methods(route_path(request.scope)))
     return answer

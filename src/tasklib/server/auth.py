@@ -6,6 +6,7 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tasklib.server.asgi import header, route_path
+from tasklib.server.dashboard import to_login, wants_page
 from tasklib.server.headers import ASSETS
 from tasklib.server.problems import Refused
 from tasklib.server.sessions import COOKIE, Sessions
@@ -41,7 +42,13 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            scope[IDENTITY] = await self._admit(scope)
+            try:
+                scope[IDENTITY] = await self._admit(scope)
+            except Refused as refused:
+                if refused.status != 401 or not wants_page(scope):
+                    raise
+                await to_login(scope)(scope, receive, send)
+                return
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})  # there are none here
             return

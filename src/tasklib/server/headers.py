@@ -8,7 +8,7 @@ from tasklib.server.asgi import route_path
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "connect-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 )
 
 _ALWAYS = (
@@ -20,6 +20,8 @@ _ALWAYS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 ASSETS = "/assets/"
+BUILT_ASSETS = "/assets/app/"
+"""Their names change with their content."""
 
 
 class SecureHeaders:
@@ -30,11 +32,18 @@ class SecureHeaders:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        caching = b"no-cache" if route_path(scope).startswith(ASSETS) else b"no-store"
+        path = route_path(scope)
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *_ALWAYS, (b"cache-control", caching)]
+                caching = (b"cache-control", _caching(path, message["status"]))
+                message["headers"] = [*message.get("headers", ()), *_ALWAYS, caching]
             await send(message)
 
         await self.app(scope, receive, with_headers)
+
+
+def _caching(path: str, status: int) -> bytes:
+    if path.startswith(BUILT_ASSETS) and status in (200, 304):
+        return b"public, max-age=31536000, immutable"
+    return b"no-cache" if path.startswith(ASSETS) else b"no-store"

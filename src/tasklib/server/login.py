@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from starlette.responses import FileResponse
+from starlette.responses import FileResponse, RedirectResponse
 
+from tasklib.server.dashboard import OWN
 from tasklib.server.docs import BODY, problems
 from tasklib.server.problems import Refused
 from tasklib.server.schemas import Login, Session
@@ -16,13 +16,14 @@ from tasklib.server.tokens import NOBODY_ASKED, Identity, Need
 
 router = APIRouter(tags=["session"])
 
-ASSETS = Path(__file__).parent / "assets"
 _OPEN: dict[str, Any] = {"security": []}
 
 
-@router.get("/login", include_in_schema=False)
-async def page() -> FileResponse:
-    return FileResponse(ASSETS / "login.html", media_type="text/html")
+@router.get("/login", include_in_schema=False, response_model=None)
+async def page(request: Request, service: Served) -> Response:
+    if not service.settings.authenticate:
+        return RedirectResponse(f"{request.scope.get('root_path', '').rstrip('/')}/", 303)
+    return FileResponse(OWN / "login.html", media_type="text/html")
 
 
 @router.post("/api/login", operation_id="log_in", openapi_extra=_OPEN, responses=problems(*BODY))

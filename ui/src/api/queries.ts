@@ -1,0 +1,80 @@
+/** What pages read. A key starts with its subject; `live` ones are read again when the server says that figures moved. */
+import { keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { call, client } from "@/api/client";
+import { learnServerTime } from "@/api/clock";
+import type { SeriesQuery, TaskQuery } from "@/api/model";
+
+const live = { live: true };
+
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: () => call(client.GET("/api/session")),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export const aboutQuery = queryOptions({
+  queryKey: ["about"],
+  queryFn: async () => {
+    const asked = Date.now();
+    const about = await call(client.GET("/api/about"));
+    learnServerTime(about.serverTime, asked);
+    return about;
+  },
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export const statsQuery = queryOptions({
+  queryKey: ["stats"],
+  queryFn: ({ signal }) => call(client.GET("/api/tasks/stats", { signal })),
+  meta: live,
+});
+
+export const controlsQuery = queryOptions({
+  queryKey: ["controls"],
+  queryFn: ({ signal }) => call(client.GET("/api/controls", { signal })),
+});
+
+export const typesQuery = queryOptions({
+  queryKey: ["types"],
+  queryFn: ({ signal }) => call(client.GET("/api/types", { signal })),
+  meta: live,
+});
+
+export const workersQuery = queryOptions({
+  queryKey: ["workers"],
+  queryFn: ({ signal }) => call(client.GET("/api/workers", { signal })),
+  meta: live,
+});
+
+export function tasksQuery(query: TaskQuery) {
+  return queryOptions({
+    queryKey: ["tasks", query],
+    queryFn: ({ signal }) => call(client.GET("/api/tasks", { params: { query }, signal })),
+    placeholderData: keepPreviousData,
+    meta: live,
+  });
+}
+
+export function taskQuery(id: string) {
+  return queryOptions({
+    queryKey: ["task", id],
+    queryFn: ({ signal }) => call(client.GET("/api/tasks/{task_id}", { params: { path: { task_id: id } }, signal })),
+    meta: live,
+  });
+}
+
+export function seriesQuery(query: SeriesQuery) {
+  return queryOptions({
+    queryKey: ["series", query],
+    queryFn: ({ signal }) => call(client.GET("/api/series", { params: { query }, signal })),
+    placeholderData: keepPreviousData, // not `live`: charts of steps of minutes are read every few seconds (hooks/live.ts)
+  });
+}
+
+export function auditQuery(query: { taskId?: string; limit?: number }) {
+  return queryOptions({
+    queryKey: ["audit", query],
+    queryFn: ({ signal }) => call(client.GET("/api/audit", { params: { query }, signal })),
+    meta: live,
+  });
+}

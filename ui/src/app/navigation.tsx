@@ -1,0 +1,70 @@
+import { Link } from "@tanstack/react-router";
+import { ChartColumn, ListChecks, type LucideIcon, Server, Shapes } from "lucide-react";
+
+interface Item {
+  to: "/tasks" | "/stats" | "/workers" | "/types";
+  label: string;
+  icon: LucideIcon;
+}
+
+const ITEMS: readonly Item[] = [
+  { to: "/tasks", label: "Tasks", icon: ListChecks },
+  { to: "/stats", label: "Stats", icon: ChartColumn },
+  { to: "/workers", label: "Workers", icon: Server },
+  { to: "/types", label: "Types", icon: Shapes },
+];
+
+export function Sidebar() {
+  return (
+    <div className="sticky top-0 hidden h-screen flex-col border-r bg-surface p-3 md:flex">
+      <div className="mb-4 flex h-6 items-center gap-2 px-2 font-semibold text-sm">
+        <span
+          className="grid size-5 place-items-center rounded-md bg-accent text-2xs text-on-accent"
+          aria-hidden="true"
+        >
+          ✓
+        </span>
+        tasklib
+      </div>
+      <nav aria-label="Pages">
+        <ul className="space-y-0.5">
+          {ITEMS.map(({ to, label, icon: Icon }) => (
+            <li key={to}>
+              <Link
+                to={to}
+                className="flex h-8 items-center gap-2.5 rounded-md px-2 text-dim hover:bg-raised hover:text-text aria-[current=page]:bg-raised aria-[current=page]:font-medium aria-[current=page]:text-text"
+              >
+                <Icon className="size-4" aria-hidden="true" />
+                {label}
+              </Link>
+            </li>
+          ))}
+        </ul>
+      </nav>
+    </div>
+  );
+}
+
+/** On phones, under the thumb. */
+export function BottomNavigation() {
+  return (
+    <nav
+      aria-label="Pages"
+      className="fixed inset-x-0 bottom-0 z-30 border-t bg-surface pb-[env(safe-area-inset-bottom)] md:hidden"
+    >
+      <ul className="grid grid-cols-4">
+        {ITEMS.map(({ to, label, icon: Icon }) => (
+          <li key={to}>
+            <Link
+              to={to}
+              className="flex h-14 flex-col items-center justify-center gap-0.5 text-2xs text-dim aria-[current=page]:font-semibold aria-[current=page]:text-accent"
+            >
+              <Icon className="size-5" aria-hidden="true" />
+              {label}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}

@@ -1,0 +1,57 @@
+import { HeaderCell, Row, Table, Cell as TableCell } from "@/components/table";
+import { percent, type Step } from "@/pages/stats/steps";
+import { stepLabel } from "@/pages/stats/time-axis";
+import { count } from "@/text/number";
+import { duration } from "@/text/time";
+
+const COLUMNS: readonly [label: string, show: (step: Step) => string][] = [
+  ["Completed", (step) => count(step.completed)],
+  ["Retried", (step) => count(step.retried)],
+  ["Failed", (step) => count(step.failed)],
+  ["Cancelled", (step) => count(step.cancelled)],
+  ["Tasks failed", (step) => percent(step.failedShare)],
+  ["Attempts failed", (step) => percent(step.attemptsFailedShare)],
+  ["p50", (step) => length(step.p50)],
+  ["p95", (step) => length(step.p95)],
+  ["p99", (step) => length(step.p99)],
+  ["Backlog age", (step) => length(step.backlogMs)],
+];
+
+/** What the charts show, in figures; newest first. */
+export function StepsTable({ steps }: { steps: readonly Step[] }) {
+  return (
+    <div className="max-h-112 overflow-y-auto">
+      <Table label="Over time, as a table">
+        <thead className="sticky top-0 bg-surface">
+          <tr>
+            <HeaderCell>Time</HeaderCell>
+            {COLUMNS.map(([label]) => (
+              <HeaderCell key={label} className="text-right">
+                {label}
+              </HeaderCell>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {steps.toReversed().map((step) => (
+            <Row key={step.at}>
+              <TableCell className="h-8! whitespace-nowrap py-1!">
+                {stepLabel(step)}
+                {step.growing && <span className="text-dim"> (so far)</span>}
+              </TableCell>
+              {COLUMNS.map(([label, show]) => (
+                <TableCell key={label} className="h-8! whitespace-nowrap py-1! text-right">
+                  {show(step)}
+                </TableCell>
+              ))}
+            </Row>
+          ))}
+        </tbody>
+      </Table>
+    </div>
+  );
+}
+
+function length(ms: number | null): string {
+  return ms === null ? "–" : duration(ms);
+}

@@ -1,0 +1,51 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { FileX2 } from "lucide-react";
+import { auditQuery } from "@/api/queries";
+import { lastList } from "@/app/last-list";
+import { Card } from "@/components/card";
+import { EmptyState } from "@/components/empty-state";
+import { PageHeader } from "@/components/page-header";
+import { SafeText } from "@/components/safe-text";
+import { RelativeTime } from "@/components/times";
+import { BackToList } from "@/pages/task/list-link";
+
+/** There is no such task, or no longer; the audit trail may know who deleted it. */
+export function Gone({ taskId }: { taskId: string }) {
+  const { data } = useQuery(auditQuery({ taskId }));
+  const deleted = data?.entries.find(({ action }) => action === "delete");
+  return (
+    <>
+      <BackToList />
+      <PageHeader title="No such task">
+        <SafeText text={taskId} max={100} className="break-all font-mono text-xs" />
+      </PageHeader>
+      <Card>
+        <EmptyState
+          icon={FileX2}
+          title={deleted ? "This task was deleted" : "There is no task with this ID"}
+          actions={
+            <Link to="/tasks" search={lastList()} className="font-medium text-accent underline">
+              Back to the tasks
+            </Link>
+          }
+        >
+          {deleted ? (
+            <>
+              <SafeText text={deleted.actor} max={80} className="font-medium text-text" /> deleted it{" "}
+              <RelativeTime at={deleted.at} />
+              {deleted.type && (
+                <>
+                  . It was of the type <SafeText text={deleted.type} max={80} className="font-medium text-text" />
+                </>
+              )}
+              .
+            </>
+          ) : (
+            "It may have been cleaned up by age, or the ID is not whole."
+          )}
+        </EmptyState>
+      </Card>
+    </>
+  );
+}

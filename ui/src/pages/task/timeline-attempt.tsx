@@ -1,0 +1,92 @@
+import { Ban, CircleCheck, CircleX, LoaderCircle, type LucideIcon, Unplug } from "lucide-react";
+import { memo } from "react";
+import { SafeText } from "@/components/safe-text";
+import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
+import { TasksWith } from "@/pages/task/list-link";
+import type { AttemptEvent, AttemptState } from "@/pages/task/timeline";
+import { TimelineItem } from "@/pages/task/timeline-item";
+import { lastLine } from "@/pages/task/traceback";
+
+const LOOKS: Record<AttemptState, { icon: LucideIcon; tone: string; word: string }> = {
+  running: { icon: LoaderCircle, tone: "text-processing", word: "running" },
+  completed: { icon: CircleCheck, tone: "text-completed", word: "completed" },
+  failed: { icon: CircleX, tone: "text-failed", word: "failed" },
+  lost: { icon: Unplug, tone: "text-failed", word: "worker lost" },
+  stopped: { icon: Ban, tone: "text-cancelled", word: "stopped as asked" },
+};
+
+export interface TimelineAttemptProps {
+  attempt: AttemptEvent;
+  /** How many there may be; 0 is no limit. */
+  of: number;
+}
+
+export const TimelineAttempt = memo(function TimelineAttempt({ attempt, of }: TimelineAttemptProps) {
+  const look = LOOKS[attempt.state];
+  const number = attempt.number === null ? "Attempt" : `Attempt ${attempt.number}${of ? ` of ${of}` : ""}`;
+  return (
+    <TimelineItem
+      icon={look.icon}
+      tone={look.tone}
+      spin={attempt.state === "running"}
+      state={attempt.state}
+      title={
+        <>
+          {number}: {look.word}
+        </>
+      }
+    >
+      {attempt.state === "lost" && <p>Its worker vanished before it could finish.</p>}
+      <p>
+        <RelativeTime at={attempt.ended ?? attempt.started} />
+        {attempt.started && (attempt.ended || attempt.state === "running") && (
+          <>
+            {attempt.state === "running" ? " · for " : " · took "}
+            <Duration from={attempt.started} to={attempt.ended} />
+          </>
+        )}
+      </p>
+      <p className="text-faint">
+        <AbsoluteTime at={attempt.started} />
+        {attempt.ended && (
+          <>
+            {" to "}
+            <AbsoluteTime at={attempt.ended} />
+          </>
+        )}
+      </p>
+      {attempt.worker && (
+        <p>
+          on{" "}
+          <TasksWith qualifier="worker" value={attempt.worker}>
+            <SafeText text={attempt.worker} max={120} className="break-all" />
+          </TasksWith>
+        </p>
+      )}
+      {attempt.error && <AttemptError error={attempt.error} />}
+      {attempt.final && attempt.state !== "completed" && attempt.state !== "stopped" && (
+        <p className="mt-1">No attempt follows by itself.</p>
+      )}
+    </TimelineItem>
+  );
+});
+
+/** One line of it, the rest on request. The browser's own disclosure: its search opens it by itself. */
+function AttemptError({ error }: { error: string }) {
+  const line = lastLine(error);
+  const summary = <SafeText text={line} max={200} className="break-words font-mono text-failed" />;
+  if (line === error.trim() && line.length <= 200) return <p className="mt-1">{summary}</p>;
+  return (
+    <details className="mt-1">
+      <summary className="rounded hover:bg-raised">{summary}</summary>
+      <section
+        aria-label="Error of this attempt"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+        tabIndex={0}
+        className="mt-1 max-h-80 overflow-auto rounded-md border bg-ground p-2"
+      >
+        <SafeText as="pre" text={error} multiline className="whitespace-pre! font-mono text-2xs text-text" />
+      </section>
+    </details>
+  );
+}

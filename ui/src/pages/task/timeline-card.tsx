@@ -1,0 +1,129 @@
+import {
+  Ban,
+  CircleDot,
+  Ellipsis,
+  Hand,
+  Hourglass,
+  type LucideIcon,
+  Plus,
+  RotateCcw,
+  Trash2,
+  User,
+} from "lucide-react";
+import type { ReactNode } from "react";
+import type { AuditEntry, TaskDetail } from "@/api/model";
+import { Card } from "@/components/card";
+import { SafeText } from "@/components/safe-text";
+import { AbsoluteTime, RelativeTime } from "@/components/times";
+import { Countdown } from "@/pages/task/countdown";
+import { type TimelineEvent, timelineOf } from "@/pages/task/timeline";
+import { TimelineAttempt } from "@/pages/task/timeline-attempt";
+import { TimelineItem } from "@/pages/task/timeline-item";
+import { plural } from "@/text/number";
+
+export interface TimelineCardProps {
+  task: TaskDetail;
+  audit: readonly AuditEntry[];
+  /** The audit trail could not be read. */
+  incomplete: boolean;
+}
+
+export function TimelineCard({ task, audit, incomplete }: TimelineCardProps) {
+  return (
+    <Card title="Timeline">
+      {incomplete && <p className="mb-3 text-dim">What operators did cannot be read now, and is missing here.</p>}
+      <ol aria-label="Timeline, newest first">
+        {timelineOf(task, audit).map((event) =>
+          event.kind === "attempt" ? (
+            <TimelineAttempt key={event.key} attempt={event} of={task.maxAttempts} />
+          ) : (
+            <Event key={event.key} event={event} of={task.maxAttempts} />
+          ),
+        )}
+      </ol>
+    </Card>
+  );
+}
+
+function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" }>; of: number }) {
+  switch (event.kind) {
+    case "next":
+      return (
+        <TimelineItem icon={Hourglass} tone="text-pending" title={`Attempt ${event.number}${of ? ` of ${of}` : ""}`}>
+          {event.at ? (
+            <>
+              {event.cause === "retry" ? "Retries " : "Starts "}
+              <Countdown to={event.at} /> <Faint at={event.at} />
+            </>
+          ) : (
+            "Waits for a worker"
+          )}
+        </TimelineItem>
+      );
+    case "operator": {
+      const [icon, verb] = deedOf(event.action, event.running);
+      return (
+        <TimelineItem
+          icon={icon}
+          tone="text-accent"
+          title={
+            <>
+              <SafeText text={event.actor} max={60} /> {verb}
+            </>
+          }
+        >
+          <RelativeTime at={event.at} /> <Faint at={event.at} />
+          {event.bulk && <span className="block">together with others</span>}
+        </TimelineItem>
+      );
+    }
+    case "asked":
+      return (
+        <TimelineItem icon={Hand} tone="text-cancelled" title="Asked to stop">
+          <RelativeTime at={event.at} /> <Faint at={event.at} />
+        </TimelineItem>
+      );
+    case "cancelled":
+      return (
+        <TimelineItem icon={Ban} tone="text-cancelled" title="Cancelled before it ran again">
+          <RelativeTime at={event.at} /> <Faint at={event.at} />
+        </TimelineItem>
+      );
+    case "gap":
+      return (
+        <TimelineItem icon={Ellipsis} tone="text-faint" title={`${plural(event.count, "attempt")} in between`}>
+          No longer kept: the first and the latest are.
+        </TimelineItem>
+      );
+    case "submitted":
+      return (
+        <TimelineItem icon={Plus} tone="text-dim" title="Submitted">
+          <RelativeTime at={event.at} /> <Faint at={event.at} />
+          {event.runAfter && (
+            <span className="block">
+              To run at <AbsoluteTime at={event.runAfter} />
+            </span>
+          )}
+        </TimelineItem>
+      );
+  }
+}
+
+const DEEDS: Record<string, [LucideIcon, ReactNode]> = {
+  retry: [RotateCcw, "retried it"],
+  cancel: [Ban, "cancelled it"],
+  delete: [Trash2, "deleted it"],
+};
+
+function deedOf(action: string, running: boolean): [LucideIcon, ReactNode] {
+  if (running) return [Hand, "asked it to stop"];
+  return DEEDS[action] ?? [action ? User : CircleDot, <SafeText key="action" text={`: ${action}`} max={60} />];
+}
+
+function Faint({ at }: { at: string | null }) {
+  return (
+    <span className="block text-faint">
+      <AbsoluteTime at={at} />
+    </span>
+  );
+}

@@ -1,0 +1,161 @@
+/** What happened to a task and what comes next, newest first: its attempts, with what operators did in between. */
+import type { Attempt, AuditEntry, TaskDetail } from "@/api/model";
+import { isFinished } from "@/pages/task/allowed";
+
+export type AttemptState = "running" | "completed" | "failed" | "lost" | "stopped";
+
+export interface AttemptEvent {
+  kind: "attempt";
+  key: string;
+  /** Null in rows that were edited by hand. */
+  number: number | null;
+  state: AttemptState;
+  worker: string | null;
+  started: string | null;
+  ended: string | null;
+  error: string | null;
+  /** No other follows by itself. */
+  final: boolean;
+}
+
+export type TimelineEvent =
+  | AttemptEvent
+  | { kind: "next"; key: string; cause: "retry" | "scheduled" | "due"; number: number; at: string | null }
+  | { kind: "operator"; key: string; action: string; actor: string; bulk: boolean; running: boolean; at: string | null }
+  | { kind: "asked"; key: string; at: string }
+  | { kind: "cancelled"; key: string; at: string | null }
+  | { kind: "gap"; key: string; count: number }
+  | { kind: "submitted"; key: string; at: string; runAfter: string | null };
+
+const SAME_MOMENT_MS = 5;
+const ASKED_BY_MS = 5000; // between the request in the row and its entry in the audit trail
+
+/** An event with the moment by which it is put in order. */
+type Placed = [at: number, event: TimelineEvent];
+
+export function timelineOf(task: TaskDetail, audit: readonly AuditEntry[]): TimelineEvent[] {
+  const placed: Placed[] = [
+    [
+      Number.NEGATIVE_INFINITY,
+      { kind: "submitted", key: "submitted", at: task.createdAt, runAfter: firstRun(task, audit) },
+    ],
+    ...attemptsOf(task),
+    ...audit.toReversed().map((entry, at) => operatorOf(entry, at, task)),
+    ...requestOf(task, audit),
+    ...latestOf(task),
+  ];
+  // Sorting is stable: what has the same time, or none, stays in the order above.
+  return placed
+    .sort(([one], [other]) => one - other || 0)
+    .map(([, event]) => event)
+    .reverse();
+}
+
+function attemptsOf(task: TaskDetail): Placed[] {
+  const found: Placed[] = [];
+  let before: Attempt | undefined;
+  let at = Number.NEGATIVE_INFINITY;
+  task.history.forEach((entry, index) => {
+    const last = index === task.history.length - 1;
+    at = timeOf(entry.ended) ?? timeOf(entry.started) ?? at;
+    const missing = before ? (entry.attempt ?? 0) - (before.attempt ?? 0) - 1 : 0;
+    if (index === 1 && missing > 0 && before?.attempt && entry.attempt) {
+      found.push([at, { kind: "gap", key: "gap", count: missing }]);
+    }
+    found.push([
+      at,
+      {
+        kind: "attempt",
+        key: `attempt ${entry.started ?? index} ${entry.attempt}`,
+        number: entry.attempt ?? null,
+        state: last && wasStopped(task, entry) ? "stopped" : entry.lost ? "lost" : "failed",
+        worker: entry.worker ?? null,
+        started: entry.started ?? null,
+        ended: entry.ended ?? null,
+        error: entry.error ?? null,
+        final: last && isFinished(task) && task.status !== "completed",
+      },
+    ]);
+    before = entry;
+  });
+  return found;
+}
+
+/** What the row itself says of now, or of the end. */
+function latestOf(task: TaskDetail): Placed[] {
+  const now = Number.POSITIVE_INFINITY;
+  const attempt = {
+    kind: "attempt",
+    // As in the history, which it will join if it fails: what is open on the page stays open.
+    key: `attempt ${task.lastAttemptAt} ${task.attempts}`,
+    number: task.attempts,
+    worker: task.workerId,
+    started: task.lastAttemptAt,
+    error: null,
+  } as const;
+  switch (task.status) {
+    case "processing":
+      return [[now, { ...attempt, state: "running", ended: null, final: false }]];
+    case "completed":
+      return [[now, { ...attempt, state: "completed", ended: task.completedAt, final: true }]];
+    case "cancelled":
+      return wasStopped(task, task.history.at(-1))
+        ? []
+        : [[now, { kind: "cancelled", key: "cancelled", at: task.completedAt }]];
+    case "failed":
+      return task.nextRetryAt && !isFinished(task) ? [[now, next(task, "retry", task.nextRetryAt)]] : [];
+    case "pending": {
+      const scheduled = task.waitingFor.find(({ cause }) => cause === "scheduled");
+      return [[now, scheduled ? next(task, "scheduled", scheduled.until) : next(task, "due", null)]];
+    }
+    default:
+      return [];
+  }
+}
+
+function next(task: TaskDetail, cause: "retry" | "scheduled" | "due", at: string | null): TimelineEvent {
+  return { kind: "next", key: "next", cause, number: task.attempts + 1, at };
+}
+
+function operatorOf(entry: AuditEntry, index: number, task: TaskDetail): Placed {
+  const at = timeOf(entry.at);
+  const asked = timeOf(task.cancelRequestedAt);
+  const event: TimelineEvent = {
+    kind: "operator",
+    key: `operator ${entry.at ?? index} ${entry.action}`,
+    action: entry.action,
+    actor: entry.actor,
+    bulk: isBulk(entry.detail),
+    running: entry.action === "cancel" && asked !== null && at !== null && Math.abs(at - asked) < ASKED_BY_MS,
+    at: entry.at,
+  };
+  return [at ?? Number.NEGATIVE_INFINITY, event];
+}
+
+/** A request to stop that no operator made: code did. */
+function requestOf(task: TaskDetail, audit: readonly AuditEntry[]): Placed[] {
+  const at = timeOf(task.cancelRequestedAt);
+  if (at === null || !task.cancelRequestedAt || audit.some(({ action }) => action === "cancel")) return [];
+  return [[at, { kind: "asked", key: "asked", at: task.cancelRequestedAt }]];
+}
+
+/** Stopped while it ran, and not cancelled while it waited: then its last attempt ended with the task. */
+function wasStopped(task: TaskDetail, last: Attempt | undefined): boolean {
+  const [ended, over] = [timeOf(last?.ended), timeOf(task.completedAt)];
+  if (task.status !== "cancelled" || ended === null || over === null) return false;
+  return task.cancelRequestedAt !== null || Math.abs(ended - over) <= SAME_MOMENT_MS;
+}
+
+/** A retry by hand moves the time at which a task is due, so only without one is it what was asked for at first. */
+function firstRun(task: TaskDetail, audit: readonly AuditEntry[]): string | null {
+  return audit.some(({ action }) => action === "retry") ? null : task.runAfter;
+}
+
+function isBulk(detail: unknown): boolean {
+  return typeof detail === "object" && detail !== null && "bulk" in detail && detail.bulk === true;
+}
+
+function timeOf(text: string | null | undefined): number | null {
+  const at = text ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(at) ? null : at;
+}

@@ -1,0 +1,18 @@
+import type { Task } from "@/api/model";
+
+export interface Span {
+  from: string;
+  /** Null while it runs. */
+  to: string | null;
+}
+
+/** When the latest attempt ran; null for a task that waits for its first, or anew. */
+export function latestRun(task: Task): Span | null {
+  if (task.status === "processing") return task.lastAttemptAt ? { from: task.lastAttemptAt, to: null } : null;
+  if (task.status === "pending" || !task.lastAttemptAt) return null;
+  if (task.status === "completed") return { from: task.lastAttemptAt, to: task.completedAt ?? task.updatedAt };
+  // Failed or cancelled: the history knows when the attempt ended, the task may have waited long since.
+  const latest = task.history.at(-1);
+  if (latest?.started && latest.ended) return { from: latest.started, to: latest.ended };
+  return { from: task.lastAttemptAt, to: task.completedAt ?? task.updatedAt };
+}

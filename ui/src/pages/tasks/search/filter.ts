@@ -1,0 +1,204 @@
+/** What a search means. The text is the truth: check-boxes and drop-downs read it and write it anew. */
+import { STATUSES, type TaskStatus } from "@/api/model";
+import { quote, type Token, tokenize } from "@/pages/tasks/search/tokens";
+
+export const WINDOWS = { "15m": 15, "1h": 60, "24h": 1440, "7d": 10_080 } as const;
+/** A time up to now. */
+export type Window = keyof typeof WINDOWS;
+
+export interface Filter {
+  types: readonly string[];
+  /** From `type:mail.*`. */
+  prefix: string | null;
+  statuses: readonly TaskStatus[];
+  tags: readonly (readonly [key: string, value: string])[];
+  error: string | null;
+  ids: readonly string[];
+  worker: string | null;
+  finished: boolean | null;
+  last: Window | null;
+  /** ISO 8601, in UTC. */
+  after: string | null;
+  before: string | null;
+}
+
+export const NOTHING: Filter = {
+  types: [],
+  prefix: null,
+  statuses: [],
+  tags: [],
+  error: null,
+  ids: [],
+  worker: null,
+  finished: null,
+  last: null,
+  after: null,
+  before: null,
+};
+
+export const QUALIFIERS = {
+  type: "of this type; mail.* for all that start so",
+  status: STATUSES.join(", "),
+  tag: "key=value",
+  error: "text in the error",
+  id: "the whole ID of a task",
+  worker: "running under this worker",
+  finished: "yes or no: failed for good, or waiting for a retry",
+  last: `created in the last ${Object.keys(WINDOWS).join(", ")}`,
+  after: "created after this time",
+  before: "created before this time",
+} as const;
+export type Qualifier = keyof typeof QUALIFIERS;
+
+export interface Problem {
+  message: string;
+  /** Searches that were perhaps meant instead of the faulty word. */
+  instead: readonly string[];
+}
+
+export interface Parsed {
+  filter: Filter;
+  problems: readonly Problem[];
+}
+
+const MOST_IDS = 100;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DAY = /^\d{4}-\d\d-\d\d$/;
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i;
+
+export const isId = (text: string): boolean => UUID.test(text);
+
+export function parse(text: string): Parsed {
+  const problems: Problem[] = [];
+  let filter = NOTHING;
+  for (const token of tokenize(text)) {
+    try {
+      filter = { ...filter, ...read(token, filter) };
+    } catch (error) {
+      if (!(error instanceof Misread)) throw error;
+      problems.push({ message: error.message, instead: error.instead });
+    }
+  }
+  if (filter.last && (filter.after || filter.before)) {
+    problems.push({ message: "last: does not go with after: or before:. Keep one of them.", instead: [] });
+  }
+  if (filter.after && filter.before && filter.after >= filter.before) {
+    problems.push({ message: "after: must be earlier than before:.", instead: [] });
+  }
+  return { filter, problems };
+}
+
+class Misread extends Error {
+  constructor(
+    message: string,
+    readonly instead: readonly string[] = [],
+  ) {
+    super(message);
+  }
+}
+
+function read({ key, value, open }: Token, had: Filter): Partial<Filter> {
+  if (open) throw new Misread('A quote is not closed: add a " at the end.');
+  if (key === null) return readWord(value, had);
+  if (!isQualifier(key)) throw new Misread(`There is no ${key}: to search by. Known are: ${known()}.`);
+  if (value === "") throw new Misread(`${key}: needs a value: ${QUALIFIERS[key]}.`);
+  return READERS[key](value, had);
+}
+
+function readWord(value: string, had: Filter): Partial<Filter> {
+  if (isId(value)) return READERS.id(value, had);
+  throw new Misread(`Say where to look for “${value}”: in the type, or in the error?`, [
+    `type:${quote(value)}`,
+    `error:${quote(value)}`,
+  ]);
+}
+
+const READERS: Record<Qualifier, (value: string, had: Filter) => Partial<Filter>> = {
+  type: (value, had) => {
+    if (!value.endsWith("*")) return { types: union(had.types, [value]) };
+    if (value === "*") return {};
+    if (had.prefix && had.prefix !== value.slice(0, -1)) throw new Misread("type: takes one name with a * only.");
+    return { prefix: value.slice(0, -1) };
+  },
+  status: (value, had) => ({ statuses: union(had.statuses, value.split(",").filter(Boolean).map(readStatus)) }),
+  tag: (value, had) => {
+    const [, key, wanted] = /^([^=:]+)[=:](.*)$/s.exec(value) ?? [];
+    if (!key || wanted === undefined) throw new Misread(`Write a tag as tag:key=value, not “${value}”.`);
+    const other = had.tags.find(([name]) => name === key);
+    if (other && other[1] !== wanted) throw new Misread(`The tag “${key}” cannot have two values at once.`);
+    return other ? {} : { tags: [...had.tags, [key, wanted]] };
+  },
+  error: (value, had) => ({ error: once("error", had.error, value) }),
+  id: (value, had) => {
+    if (!isId(value)) {
+      throw new Misread(`“${value}” is not a whole ID: those have 36 characters. The list has a button to copy one.`);
+    }
+    const ids = union(had.ids, [value.toLowerCase()]);
+    if (ids.length > MOST_IDS) throw new Misread(`A search takes ${MOST_IDS} IDs at most.`);
+    return { ids };
+  },
+  worker: (value, had) => ({ worker: once("worker", had.worker, value) }),
+  finished: (value) => {
+    if (value !== "yes" && value !== "no") throw new Misread(`finished: is yes or no, not “${value}”.`);
+    return { finished: value === "yes" };
+  },
+  last: (value, had) => {
+    const window = Object.keys(WINDOWS).find((each): each is Window => each === value.toLowerCase());
+    if (!window) throw new Misread(`last: is one of ${Object.keys(WINDOWS).join(", ")}, not “${value}”.`);
+    return { last: once("last", had.last, window) };
+  },
+  after: (value, had) => ({ after: once("after", had.after, readTime("after", value)) }),
+  before: (value, had) => ({ before: once("before", had.before, readTime("before", value)) }),
+};
+
+function readStatus(value: string): TaskStatus {
+  const found = STATUSES.find((status) => status === value.toLowerCase());
+  if (!found) throw new Misread(`There is no status “${value}”. Known are: ${STATUSES.join(", ")}.`);
+  return found;
+}
+
+/** Without a zone it is the viewer's. */
+function readTime(key: string, value: string): string {
+  const at = TIME.test(value) ? Date.parse(value) : DAY.test(value) ? Date.parse(`${value}T00:00`) : Number.NaN;
+  if (Number.isNaN(at)) {
+    throw new Misread(`${key}: is a time like 2030-12-31 or 2030-12-31T08:00:00Z, not “${value}”.`);
+  }
+  return new Date(at).toISOString();
+}
+
+function once<Value>(key: string, had: Value | null, value: Value): Value {
+  if (had !== null && had !== value) throw new Misread(`${key}: can be given once only.`);
+  return value;
+}
+
+function union<Value>(had: readonly Value[], more: readonly Value[]): Value[] {
+  return [...new Set([...had, ...more])];
+}
+
+function isQualifier(key: string): key is Qualifier {
+  return Object.hasOwn(QUALIFIERS, key);
+}
+
+function known(): string {
+  return Object.keys(QUALIFIERS)
+    .map((key) => `${key}:`)
+    .join(", ");
+}
+
+/** The search that means this, always in the same order. */
+export function write(filter: Filter): string {
+  const words = [
+    ...filter.types.map((type) => `type:${quote(type)}`),
+    filter.prefix && `type:${quote(`${filter.prefix}*`)}`,
+    filter.statuses.length > 0 && `status:${STATUSES.filter((each) => filter.statuses.includes(each)).join(",")}`,
+    ...filter.tags.map(([key, value]) => `tag:${quote(`${key}=${value}`)}`),
+    filter.error !== null && `error:${quote(filter.error)}`,
+    ...filter.ids.map((id) => `id:${id}`),
+    filter.worker !== null && `worker:${quote(filter.worker)}`,
+    filter.finished !== null && `finished:${filter.finished ? "yes" : "no"}`,
+    filter.last && `last:${filter.last}`,
+    filter.after && `after:${filter.after}`,
+    filter.before && `before:${filter.before}`,
+  ];
+  return words.filter(Boolean).join(" ");
+}

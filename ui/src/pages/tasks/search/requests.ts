@@ -1,0 +1,40 @@
+/** From a filter to what the API takes. */
+import type { BulkFilter, TaskQuery } from "@/api/model";
+import { type Filter, WINDOWS } from "@/pages/tasks/search/filter";
+
+const MINUTE_MS = 60_000;
+
+/** Relative times count from a whole minute, so that the same request is sent for a minute. */
+export function minuteOf(now: number): number {
+  return Math.floor(now / MINUTE_MS);
+}
+
+function createdAfter(filter: Filter, minute: number): string | null {
+  if (!filter.last) return filter.after;
+  return new Date((minute - WINDOWS[filter.last]) * MINUTE_MS).toISOString();
+}
+
+export function toTaskQuery(filter: Filter, minute: number): TaskQuery {
+  const after = createdAfter(filter, minute);
+  return {
+    ...(filter.types.length > 0 && { type: [...filter.types] }),
+    ...(filter.prefix && { namePrefix: filter.prefix }),
+    ...(filter.statuses.length > 0 && { status: [...filter.statuses] }),
+    ...(filter.tags.length > 0 && { tag: filter.tags.map(([key, value]) => `${key}:${value}`) }),
+    ...(filter.error !== null && { error: filter.error }),
+    ...(filter.ids.length > 0 && { id: [...filter.ids] }),
+    ...(filter.worker !== null && { worker: filter.worker }),
+    ...(filter.finished !== null && { finished: filter.finished }),
+    ...(after && { createdAfter: after }),
+    ...(filter.before && { createdBefore: filter.before }),
+  };
+}
+
+export function toBulkFilter(filter: Filter, minute: number): BulkFilter {
+  const { tag: _, id, ...same } = toTaskQuery(filter, minute);
+  return {
+    ...same,
+    ...(filter.tags.length > 0 && { tags: Object.fromEntries(filter.tags) }),
+    ...(id && { ids: id }),
+  };
+}

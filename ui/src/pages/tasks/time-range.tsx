@@ -1,0 +1,87 @@
+import { useEffect, useState } from "react";
+import { now } from "@/api/clock";
+import { Input, Select } from "@/components/field";
+import { type Filter, WINDOWS, type Window } from "@/pages/tasks/search/filter";
+
+const LABELS: Record<Window, string> = {
+  "15m": "Last 15 minutes",
+  "1h": "Last hour",
+  "24h": "Last 24 hours",
+  "7d": "Last 7 days",
+};
+const CUSTOM = "custom";
+const HOUR_MS = 3_600_000;
+
+export function TimeRange({ filter, onFilter }: { filter: Filter; onFilter: (filter: Filter) => void }) {
+  const custom = filter.after !== null || filter.before !== null;
+
+  function choose(value: string) {
+    const start = { last: null, after: null, before: null };
+    if (value === CUSTOM) {
+      onFilter({ ...filter, ...start, after: new Date(Math.floor(now() / HOUR_MS - 1) * HOUR_MS).toISOString() });
+    } else onFilter({ ...filter, ...start, last: value === "" ? null : (value as Window) });
+  }
+
+  return (
+    <div className="flex flex-wrap items-center gap-2 max-md:w-full">
+      <Select
+        aria-label="Created"
+        className="w-40 max-md:w-full"
+        value={custom ? CUSTOM : (filter.last ?? "")}
+        onChange={({ target }) => choose(target.value)}
+      >
+        <option value="">Any time</option>
+        {(Object.keys(WINDOWS) as Window[]).map((window) => (
+          <option key={window} value={window}>
+            {LABELS[window]}
+          </option>
+        ))}
+        <option value={CUSTOM}>From … to …</option>
+      </Select>
+      {custom && (
+        <>
+          <Moment label="From" at={filter.after} onChange={(after) => onFilter({ ...filter, after })} />
+          <Moment label="To" at={filter.before} onChange={(before) => onFilter({ ...filter, before })} />
+        </>
+      )}
+    </div>
+  );
+}
+
+interface MomentProps {
+  label: string;
+  at: string | null;
+  onChange: (at: string | null) => void;
+}
+
+/** In the viewer's zone. Set when it is left or confirmed, not at each digit. */
+function Moment({ label, at, onChange }: MomentProps) {
+  const [draft, setDraft] = useState(local(at));
+  useEffect(() => setDraft(local(at)), [at]);
+
+  function apply() {
+    if (draft === local(at)) return;
+    const instant = Date.parse(draft);
+    onChange(Number.isNaN(instant) ? null : new Date(instant).toISOString());
+  }
+
+  return (
+    <label className="flex items-center gap-1.5 text-dim max-md:w-full">
+      <span className="max-md:w-10">{label}</span>
+      <Input
+        type="datetime-local"
+        className="w-50 max-md:grow"
+        value={draft}
+        onChange={({ target }) => setDraft(target.value)}
+        onBlur={apply}
+        onKeyDown={({ key }) => key === "Enter" && apply()}
+      />
+    </label>
+  );
+}
+
+function local(at: string | null): string {
+  if (!at) return "";
+  const time = new Date(at);
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}

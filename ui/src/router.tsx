@@ -1,0 +1,85 @@
+/** All pages. Each is loaded when it is first opened. A new path goes into PAGES of server/dashboard.py too. */
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import { BASE } from "@/api/place";
+import { ErrorPage } from "@/app/error-page";
+import { rememberList } from "@/app/last-list";
+import { NotFoundPage } from "@/app/not-found-page";
+import { Shell } from "@/app/shell";
+import { Loading } from "@/components/loading";
+import { readStatsSearch } from "@/pages/stats/ranges";
+
+const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
+
+const homeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/tasks", replace: true });
+  },
+});
+
+/** Everything that the list shows is in its address, so that a view can be sent to somebody. */
+export interface TasksSearch {
+  /** The query with its qualifiers: `type:send_email status:failed`. */
+  q?: string;
+  /** Where the page starts. */
+  cursor?: string;
+}
+
+const tasksRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/tasks",
+  validateSearch: (given: Record<string, string>): TasksSearch => ({
+    ...(given["q"] ? { q: given["q"] } : {}),
+    ...(given["cursor"] ? { cursor: given["cursor"] } : {}),
+  }),
+  component: lazyRouteComponent(() => import("@/pages/tasks/tasks-page"), "TasksPage"),
+  onLeave: ({ search }) => rememberList({ ...search }),
+});
+
+const taskRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/tasks/$taskId",
+  component: lazyRouteComponent(() => import("@/pages/task/task-page"), "TaskPage"),
+});
+
+const statsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/stats",
+  validateSearch: readStatsSearch,
+  component: lazyRouteComponent(() => import("@/pages/stats/stats-page"), "StatsPage"),
+});
+
+const workersRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/workers",
+  component: lazyRouteComponent(() => import("@/pages/workers/workers-page"), "WorkersPage"),
+});
+
+const typesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/types",
+  component: lazyRouteComponent(() => import("@/pages/types/types-page"), "TypesPage"),
+});
+
+export const router = createRouter({
+  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute]),
+  basepath: BASE.pathname,
+  defaultPreload: "intent",
+  defaultPendingComponent: Loading,
+  defaultErrorComponent: ErrorPage,
+  scrollRestoration: true,
+  // Plain text in addresses, nothing encoded as JSON: people read and edit them.
+  parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
+  stringifySearch: (search) => {
+    const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== "");
+    const text = new URLSearchParams(given as [string, string][]).toString();
+    return text ? `?${text}` : "";
+  },
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

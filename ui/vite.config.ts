@@ -1,0 +1,32 @@
+import { fileURLToPath } from "node:url";
+import tailwindcss from "@tailwindcss/vite";
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// `npm run dev` shows pages that change as they are edited, with the data of a server that runs elsewhere.
+const server = process.env["TASKLIB_SERVER"] ?? "http://127.0.0.1:8700";
+const proxied = { target: server, changeOrigin: true };
+
+// What the real server writes into the page.
+const baseInDevelopment = {
+  name: "base-in-development",
+  apply: "serve" as const,
+  transformIndexHtml: () => [{ tag: "base", attrs: { href: "/" }, injectTo: "head-prepend" as const }],
+};
+
+export default defineConfig({
+  plugins: [react(), tailwindcss(), baseInDevelopment],
+  base: "./", // the server says where it is mounted with <base href>
+  resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
+  build: {
+    outDir: "../src/tasklib/server/dashboard",
+    emptyOutDir: true,
+    assetsDir: "assets/app",
+    manifest: "manifest.json",
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    target: "es2022",
+  },
+  server: { proxy: { "/api": proxied, "/login": proxied, "/assets": proxied } },
+  test: { environment: "jsdom", setupFiles: ["src/testing/setup.ts"], include: ["src/**/*.test.{ts,tsx}"] },
+});
