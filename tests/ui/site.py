@@ -99,7 +99,11 @@ def _mounted(folder: Path, prefix: str, env: dict[str, str]) -> Iterator[str]:
     """The address, once it answers."""
     with (folder / "stderr.txt").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, str(MOUNTED), prefix], env=environment_of(env), text=True, stdout=subprocess.PIPE, stderr=log
+            [sys.executable, str(MOUNTED), prefix],
+            env=environment_of(env),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=log,
         )
     with process:
         try:

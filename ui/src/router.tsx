@@ -1,12 +1,27 @@
 /** All pages. Each is loaded when it is first opened. A new path goes into PAGES of server/dashboard.py too. */
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirect } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { BASE } from "@/api/place";
-import { ErrorPage } from "@/app/error-page";
+import { ErrorPage, PageNotLoaded } from "@/app/error-page";
 import { rememberList } from "@/app/last-list";
 import { NotFoundPage } from "@/app/not-found-page";
 import { Shell } from "@/app/shell";
 import { Loading } from "@/components/loading";
 import { readStatsSearch } from "@/pages/stats/ranges";
+
+/** Loaded when it is first opened. What fails to load must not take the reader out of the dashboard. */
+function page<Module extends Record<Name, () => ReactNode>, Name extends string>(
+  load: () => Promise<Module>,
+  name: Name & keyof Module,
+) {
+  return lazyRouteComponent(
+    () =>
+      load().catch(() => {
+        throw new PageNotLoaded();
+      }),
+    name,
+  );
+}
 
 const rootRoute = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
 
@@ -24,6 +39,8 @@ export interface TasksSearch {
   q?: string;
   /** Where the page starts. */
   cursor?: string;
+  /** Tasks on a page, where not the usual number. */
+  limit?: string;
 }
 
 const tasksRoute = createRoute({
@@ -32,34 +49,35 @@ const tasksRoute = createRoute({
   validateSearch: (given: Record<string, string>): TasksSearch => ({
     ...(given["q"] ? { q: given["q"] } : {}),
     ...(given["cursor"] ? { cursor: given["cursor"] } : {}),
+    ...(given["limit"] ? { limit: given["limit"] } : {}),
   }),
-  component: lazyRouteComponent(() => import("@/pages/tasks/tasks-page"), "TasksPage"),
+  component: page(() => import("@/pages/tasks/tasks-page"), "TasksPage"),
   onLeave: ({ search }) => rememberList({ ...search }),
 });
 
 const taskRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tasks/$taskId",
-  component: lazyRouteComponent(() => import("@/pages/task/task-page"), "TaskPage"),
+  component: page(() => import("@/pages/task/task-page"), "TaskPage"),
 });
 
 const statsRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/stats",
   validateSearch: readStatsSearch,
-  component: lazyRouteComponent(() => import("@/pages/stats/stats-page"), "StatsPage"),
+  component: page(() => import("@/pages/stats/stats-page"), "StatsPage"),
 });
 
 const workersRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/workers",
-  component: lazyRouteComponent(() => import("@/pages/workers/workers-page"), "WorkersPage"),
+  component: page(() => import("@/pages/workers/workers-page"), "WorkersPage"),
 });
 
 const typesRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/types",
-  component: lazyRouteComponent(() => import("@/pages/types/types-page"), "TypesPage"),
+  component: page(() => import("@/pages/types/types-page"), "TypesPage"),
 });
 
 export const router = createRouter({

@@ -117,7 +117,7 @@ def create_app(
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     answer = await on_http_exception(request, error)
-    if answer.status_code == 404 and dashboard.wants_page(request.scope):
+    if answer.status_code == 404 and request.scope[dashboard.PAGE_WANTED]:
         return dashboard.page(request.scope, 404)
     if answer.status_code == 405:
         answer.headers["Allow"] = ", ".join(_methods(route_path(request.scope)))

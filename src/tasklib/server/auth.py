@@ -6,7 +6,7 @@ from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tasklib.server.asgi import header, route_path
-from tasklib.server.dashboard import to_login, wants_page
+from tasklib.server.dashboard import PAGE_WANTED, to_login, wants_page
 from tasklib.server.headers import ASSETS
 from tasklib.server.problems import Refused
 from tasklib.server.sessions import COOKIE, Sessions
@@ -42,10 +42,11 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            scope[PAGE_WANTED] = wants_page(scope)
             try:
                 scope[IDENTITY] = await self._admit(scope)
             except Refused as refused:
-                if refused.status != 401 or not wants_page(scope):
+                if refused.status != 401 or not scope[PAGE_WANTED] or _bearer(scope) is not None:
                     raise
                 await to_login(scope)(scope, receive, send)
                 return

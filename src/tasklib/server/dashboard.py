@@ -23,6 +23,9 @@ BUILT = Path(__file__).parent / "dashboard"
 PAGES = ("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types")
 """What the router in the browser knows (ui/src/router.tsx); it also shows that there is nothing at other paths."""
 
+PAGE_WANTED = "tasklib.page_wanted"
+"""Where the scope says so. Noted at the gate: inside a mount of ours the path is no longer what was asked for."""
+
 _NO_PAGES = ("/api/", ASSETS)
 _NEVER_PAGES = frozenset({"/api", "/healthz", "/readyz", "/metrics", "/openapi.json"})
 

@@ -14,13 +14,21 @@ export const deleteTask = (id: string) =>
 /** How many tasks `act` would touch. */
 export const countMatching = (action: BulkAction, filter: BulkFilter) => bulk(action, filter, true);
 
+export interface Matching {
+  /** Ask no more once so many are done: tasks that fail anew as fast as they are retried would never end. */
+  limit?: number;
+  onProgress?: (done: number) => void;
+}
+
 /** All that match. The server works for a while at a time, so it is asked until nothing is left. */
-export async function actOnMatching(action: BulkAction, filter: BulkFilter): Promise<number> {
+export async function actOnMatching(action: BulkAction, filter: BulkFilter, given: Matching = {}): Promise<number> {
+  const { limit = Number.POSITIVE_INFINITY, onProgress } = given;
   let done = 0;
   for (;;) {
     const part = await bulk(action, filter, false);
     done += part.done;
-    if (!part.more) return done;
+    onProgress?.(done);
+    if (!part.more || done >= limit) return done;
   }
 }
 

@@ -1,18 +1,23 @@
 import type { ErrorComponentProps } from "@tanstack/react-router";
+import { ApiError } from "@/api/errors";
 import { ErrorState } from "@/components/error-state";
 import { usePageTitle } from "@/hooks/use-page-title";
 
-/** In place of a page that broke. A chunk that is gone means that the server has a newer dashboard. */
+/** The script of a page is not there. */
+export class PageNotLoaded extends ApiError {
+  constructor() {
+    const reason = "The server does not answer, or it has a newer dashboard than this one.";
+    super(0, "page_not_loaded", "This page could not be loaded", reason);
+  }
+}
+
+/** In place of a page that broke. */
 export function ErrorPage({ error, reset }: ErrorComponentProps) {
   usePageTitle("Error");
-  const outdated = /dynamically imported module|module script failed/i.test(String(error));
   return (
     <>
       <h1 className="sr-only">Error</h1>
-      <ErrorState
-        error={outdated ? new Error("This page is older than the server. Load it again.") : error}
-        onRetry={outdated ? () => location.reload() : reset}
-      />
+      <ErrorState error={error} onRetry={error instanceof PageNotLoaded ? () => location.reload() : reset} />
     </>
   );
 }

@@ -5,6 +5,7 @@ import { EnvironmentBadge } from "@/app/environment-badge";
 import { HelpDialog } from "@/app/help-dialog";
 import { BottomNavigation, Sidebar } from "@/app/navigation";
 import { PauseBanner, PauseControl } from "@/app/pause-control";
+import { RateLimitControl } from "@/app/rate-limit-control";
 import { SessionMenu } from "@/app/session-menu";
 import { IconButton } from "@/components/button";
 import { LiveIndicator } from "@/components/live-indicator";
@@ -48,6 +49,7 @@ function Frame() {
           <span className="mr-2 font-semibold md:hidden">tasklib</span>
           <EnvironmentBadge />
           <span className="grow" />
+          <RateLimitControl />
           <PauseControl />
           <LiveIndicator />
           <IconButton label="Keyboard shortcuts (?)" onClick={() => setHelp(true)} className="max-md:hidden">

@@ -57,6 +57,39 @@ it("copies the JSON as it came", async () => {
   expect(await screen.findByRole("button", { name: "Copied" })).toBeTruthy();
 });
 
+it("copies one value: text as it is, the rest as JSON", async () => {
+  const user = userEvent.setup();
+  const written = vi.spyOn(navigator.clipboard, "writeText");
+  show('{"text": "plain \\"words\\"", "list": [1.0, 2]}');
+  const [text, list] = screen.getAllByRole("button", { name: "Copy value" });
+  await user.click(text as HTMLElement);
+  expect(written).toHaveBeenLastCalledWith('plain "words"');
+  await user.click(list as HTMLElement);
+  expect(written).toHaveBeenLastCalledWith("[\n  1.0,\n  2\n]");
+});
+
+it("opens to a level", async () => {
+  const user = userEvent.setup();
+  show('{"a": {"b": {"c": {"d": "found"}}}}', 1);
+  const levels = screen.getByRole("combobox", { name: "Levels of payload shown" });
+  await user.selectOptions(levels, "3 levels");
+  expect(screen.getByText('"c"')).toBeTruthy();
+  expect(screen.queryByText('"d"')).toBeNull();
+  await user.selectOptions(levels, "Closed");
+  expect(screen.queryByText('"a"')).toBeNull();
+  await user.selectOptions(levels, "All levels");
+  expect(screen.getByText('"found"')).toBeTruthy();
+});
+
+it("shows the whole text raw, hostile characters escaped", async () => {
+  const user = userEvent.setup();
+  const { container } = show(`{"list": ${JSON.stringify(Array.from({ length: 150 }, (_, n) => n))}, "s": "\u202e<b>"}`);
+  await user.click(screen.getByRole("button", { name: "Raw payload" }));
+  expect(container.querySelector("pre")?.textContent).toContain("149\n");
+  expect(container.querySelector("pre")?.textContent).toContain('"s": "\\u202e<b>"');
+  expect(container.querySelector("b")).toBeNull();
+});
+
 it("shows long lists and strings in parts", async () => {
   const user = userEvent.setup();
   show(JSON.stringify([...Array.from({ length: 250 }, (_, n) => `item ${n}`)]));

@@ -19,7 +19,7 @@ export function Switch({ label, checked, busy = false, onChange }: SwitchProps) 
       aria-busy={busy}
       onClick={() => busy || onChange(!checked)}
       className={classes(
-        "relative inline-flex h-5 w-9 shrink-0 items-center rounded-full border transition-colors",
+        "relative inline-flex align-middle h-5 w-9 shrink-0 items-center rounded-full border transition-colors",
         checked ? "border-processing bg-processing" : "border-line-strong bg-raised",
         busy && "opacity-60",
       )}

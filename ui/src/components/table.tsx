@@ -1,11 +1,21 @@
 import type { ComponentProps } from "react";
 import { classes } from "@/components/classes";
 
+export interface TableProps extends ComponentProps<"table"> {
+  label: string;
+  /** Long: scrolls down too, in a height of its own. */
+  scrolling?: boolean;
+}
+
 /** Scrolls sideways where it is too wide, by keyboard too. */
-export function Table({ label, className, ...rest }: ComponentProps<"table"> & { label: string }) {
+export function Table({ label, scrolling = false, className, ...rest }: TableProps) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section aria-label={label} tabIndex={0} className="overflow-x-auto rounded-lg">
+    <section
+      aria-label={label}
+      tabIndex={0}
+      className={classes("overflow-x-auto rounded-lg", scrolling && "max-h-112")}
+    >
       <table {...rest} className={classes("w-full border-collapse text-left", className)} />
     </section>
   );

@@ -20,6 +20,7 @@ function changed(): void {
 
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+  if (event.key === "Enter" && isPressable(event.target)) return;
   if (document.querySelector("[data-modal][data-state=open], [role=menu]")) return; // they have keys of their own
   const hotkey = shown.findLast((each) => each.key === event.key);
   if (!hotkey) return;
@@ -31,6 +32,11 @@ function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   const typed = target instanceof HTMLInputElement && !["checkbox", "radio", "button"].includes(target.type);
   return typed || target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName);
+}
+
+/** Enter belongs to what it would press. */
+function isPressable(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.closest("a, button, summary, input") !== null;
 }
 
 /** Keys while this component is on the page. They show in the help dialog; where two want a key, the latest gets it. */

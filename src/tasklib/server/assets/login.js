@@ -49,11 +49,16 @@ async function goOnIfSignedIn() {
 }
 
 // A login link carries its token behind the #, which browsers do not send; it goes from the address bar at once.
-const given = new URLSearchParams(location.hash.slice(1)).get("token");
-if (given) {
+function followLink() {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given === null) return false;
   history.replaceState(null, "", location.pathname + location.search);
   trySignIn(given);
-} else {
+  return true;
+}
+
+addEventListener("hashchange", followLink); // the link, opened where this page is shown already
+if (!followLink()) {
   field.focus();
   // Who follows a link on another site is sent here although signed in: browsers hold back the cookie then.
   if (new URLSearchParams(location.search).has("elsewhere")) goOnIfSignedIn().catch(() => {});

@@ -1,19 +1,25 @@
 import { CartesianGrid, Tooltip, XAxis, YAxis } from "recharts";
 import { ChartTooltip } from "@/pages/stats/chart-tooltip";
-import type { Step } from "@/pages/stats/steps";
+import { type Kind, ticksTo } from "@/pages/stats/scale";
+import { percent, type Step } from "@/pages/stats/steps";
 import { tickLabel, ticksOf } from "@/pages/stats/time-axis";
+import { count } from "@/text/number";
+import { duration } from "@/text/time";
 
 export interface AxesOptions {
-  format: (value: number) => string;
-  whole?: boolean;
-  /** The scale goes no further. */
-  most?: number;
+  kind: Kind;
+  /** The highest value in the chart. */
+  most: number;
 }
+
+const FORMATS: Record<Kind, (value: number) => string> = { count, share: percent, duration };
 
 const LABEL = { fill: "var(--dim)", fontSize: 11 };
 
 /** What all charts have in common. Recharts looks at its own children, so this is a function and no component. */
-export function axes(steps: readonly Step[], { format, whole = false, most }: AxesOptions) {
+export function axes(steps: readonly Step[], { kind, most }: AxesOptions) {
+  const format = FORMATS[kind];
+  const ticks = ticksTo(most, kind);
   return (
     <>
       <CartesianGrid vertical={false} stroke="var(--line)" />
@@ -21,7 +27,7 @@ export function axes(steps: readonly Step[], { format, whole = false, most }: Ax
         dataKey="at"
         ticks={ticksOf(steps)}
         tickFormatter={tickLabel(steps)}
-        interval="equidistantPreserveStart"
+        interval="preserveStart"
         tick={LABEL}
         tickLine={false}
         stroke="var(--line-strong)"
@@ -33,9 +39,9 @@ export function axes(steps: readonly Step[], { format, whole = false, most }: Ax
         tickLine={false}
         axisLine={false}
         tickFormatter={format}
-        allowDecimals={!whole}
-        tickCount={4}
-        domain={most === undefined ? [0, "auto"] : [0, (highest: number) => Math.min(most, highest || most)]}
+        ticks={ticks}
+        domain={[0, ticks.at(-1) ?? 1]}
+        interval={0}
       />
       <Tooltip
         isAnimationActive={false}

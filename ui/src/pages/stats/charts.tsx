@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 import { Area, AreaChart, Bar, BarChart, Line, LineChart } from "recharts";
 import { axes } from "@/pages/stats/chart-axes";
 import { ChartFrame } from "@/pages/stats/chart-frame";
@@ -17,7 +17,7 @@ const STILL = { isAnimationActive: false } as const;
 const MARGIN = { top: 8, right: 8, bottom: 0, left: 0 };
 
 /** The four charts. Where there was no sample there is a gap, not a zero. */
-export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
+export default memo(function Charts({ steps, summary, stepMinutes }: ChartsProps) {
   const common = { data: steps, margin: MARGIN, syncId: "over-time" };
   const per = stepMinutes === 1 ? "minute" : duration(stepMinutes * 60_000);
   return (
@@ -27,9 +27,9 @@ export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
         unit={`tasks per ${per}`}
         summary={
           <>
-            <Figure>{rate(summary.perMinute)}</Figure> a minute · <Figure>{rate(summary.perMinute * 60)}</Figure> an hour
-            on average: {count(summary.completed)} completed, {count(summary.retried)} retried, {count(summary.failed)}{" "}
-            failed
+            <Figure>{rate(summary.perMinute)}</Figure> a minute · <Figure>{rate(summary.perMinute * 60)}</Figure> an
+            hour on average: {count(summary.completed)} completed, {count(summary.retried)} retried,{" "}
+            {count(summary.failed)} failed
           </>
         }
         series={[
@@ -41,7 +41,10 @@ export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
       >
         {(label) => (
           <BarChart {...common} aria-label={label} barCategoryGap={1}>
-            {axes(steps, { format: count, whole: true })}
+            {axes(steps, {
+              kind: "count",
+              most: highest(steps, (step) => step.completed + step.retried + step.failed),
+            })}
             <Bar {...STILL} dataKey="completed" name="Completed" stackId="all" fill="var(--chart-completed)" />
             <Bar {...STILL} dataKey="retried" name="Retried" stackId="all" fill="var(--chart-processing)" />
             <Bar {...STILL} dataKey="failed" name="Failed" stackId="all" fill="var(--chart-failed)" />
@@ -65,7 +68,7 @@ export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
       >
         {(label) => (
           <LineChart {...common} aria-label={label}>
-            {axes(steps, { format: percent, most: 1 })}
+            {axes(steps, { kind: "share", most: highest(steps, (step) => step.attemptsFailedShare) })}
             {line(steps, "failedShare", "Tasks", "var(--chart-failed)")}
             {line(steps, "attemptsFailedShare", "Attempts", "var(--chart-processing)", "4 3")}
           </LineChart>
@@ -92,7 +95,7 @@ export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
       >
         {(label) => (
           <LineChart {...common} aria-label={label}>
-            {axes(steps, { format: duration })}
+            {axes(steps, { kind: "duration", most: highest(steps, (step) => step.p99) })}
             {line(steps, "p50", "p50", "var(--chart-completed)")}
             {line(steps, "p95", "p95", "var(--chart-pending)", "6 3")}
             {line(steps, "p99", "p99", "var(--chart-failed)", "2 3")}
@@ -115,7 +118,7 @@ export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
       >
         {(label) => (
           <AreaChart {...common} aria-label={label}>
-            {axes(steps, { format: duration })}
+            {axes(steps, { kind: "duration", most: highest(steps, (step) => step.backlogMs) })}
             <Area
               {...STILL}
               dataKey="backlogMs"
@@ -131,6 +134,10 @@ export default function Charts({ steps, summary, stepMinutes }: ChartsProps) {
       </ChartFrame>
     </div>
   );
+});
+
+function highest(steps: readonly Step[], value: (step: Step) => number | null): number {
+  return Math.max(0, ...steps.map((step) => value(step) ?? 0));
 }
 
 function Figure({ children }: { children: ReactNode }) {

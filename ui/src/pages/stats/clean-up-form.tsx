@@ -45,6 +45,7 @@ export function CleanUpForm({ choice, onChange, disabled }: CleanUpFormProps) {
         <legend className="mb-1 font-medium">With the status</legend>
         <div className="flex flex-wrap gap-x-4 gap-y-2">
           {FINISHED.map((status) => (
+            // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
             <label key={status} className="flex items-center gap-2 capitalize">
               <Checkbox checked={choice.statuses.includes(status)} onChange={() => toggle(status)} />
               {status}

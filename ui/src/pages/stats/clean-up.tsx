@@ -57,7 +57,16 @@ function CleanUpDialog({ onClose }: { onClose: () => void }) {
       title="Clean up finished tasks"
       description="Deletes tasks for good, with their payloads, results and errors. Tasks that wait or run are never touched."
       confirm={matched ? `Delete ${plural(matched, "task")}` : "Delete"}
-      reason={fault ?? (counted.error ? "They could not be counted." : matched === null ? "Counting…" : matched === 0 ? "There is nothing to delete." : null)}
+      reason={
+        fault ??
+        (counted.error
+          ? "They could not be counted."
+          : matched === null
+            ? "Counting…"
+            : matched === 0
+              ? "There is nothing to delete."
+              : null)
+      }
       onConfirm={() => remove.mutateAsync(undefined)}
     >
       <CleanUpForm choice={choice} onChange={setChoice} disabled={deleted !== null} />
@@ -76,7 +85,12 @@ function CleanUpDialog({ onClose }: { onClose: () => void }) {
           </>
         ) : (
           <p data-matched={matched ?? ""}>
-            {fault ?? (matched === null ? "Counting…" : matched === 0 ? "No task matches." : `${plural(matched, "task")} will be deleted.`)}
+            {fault ??
+              (matched === null
+                ? "Counting…"
+                : matched === 0
+                  ? "No task matches."
+                  : `${plural(matched, "task")} will be deleted.`)}
           </p>
         )}
       </div>

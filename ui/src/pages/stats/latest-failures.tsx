@@ -16,8 +16,8 @@ import { RelativeTime } from "@/components/times";
 import { useAction } from "@/hooks/use-action";
 import { useSession } from "@/hooks/use-session";
 import { lastLine } from "@/pages/stats/last-line";
+import { qualified } from "@/pages/tasks/search/qualified";
 import { escapeText } from "@/text/escape";
-import { qualified } from "@/text/qualifier";
 
 const SHOWN = 10;
 
@@ -28,7 +28,11 @@ export function LatestFailures() {
       flush
       title="Latest failures"
       actions={
-        <Link to="/tasks" search={{ q: qualified({ status: "failed" }) }} className="text-accent text-xs hover:underline">
+        <Link
+          to="/tasks"
+          search={{ q: qualified({ status: "failed" }) }}
+          className="text-accent text-xs hover:underline"
+        >
           All failed tasks
         </Link>
       }

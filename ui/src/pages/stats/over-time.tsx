@@ -58,12 +58,7 @@ export function OverTime({ stats }: { stats: Stats | undefined }) {
             ))}
           </Select>
           <Segmented label="Range" value={range} options={RANGES} onChange={(value) => change({ range: value })} />
-          <Segmented
-            label="Shown as"
-            value={view}
-            options={VIEWS}
-            onChange={(value) => change(value === "table" ? { view: value } : ({ view: "" } as unknown as StatsSearch))}
-          />
+          <Segmented label="Shown as" value={view} options={VIEWS} onChange={(value) => change({ view: value })} />
         </div>
       }
     >

@@ -16,15 +16,17 @@ export interface StatsSearch {
   /** Only this task type. */
   type?: string;
   /** Charts unless given. */
-  view?: "table";
+  view?: View;
 }
+
+export type View = "charts" | "table";
 
 export function readStatsSearch(given: Record<string, string>): StatsSearch {
   const range = RANGES.find(({ value }) => value === given["range"])?.value;
   return {
     ...(range && range !== "1h" ? { range } : {}),
     ...(given["type"] ? { type: given["type"] } : {}),
-    ...(given["view"] === "table" ? { view: "table" as const } : {}),
+    ...(given["view"] === "table" ? { view: given["view"] } : {}),
   };
 }
 

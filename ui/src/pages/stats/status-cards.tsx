@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
 import { STATUSES, type Stats } from "@/api/model";
 import { StatusBadge } from "@/components/status-badge";
+import { qualified } from "@/pages/tasks/search/qualified";
 import { compact, count } from "@/text/number";
-import { qualified } from "@/text/qualifier";
 
 /** How many tasks there are in each status; each leads to them. */
 export function StatusCards({ stats }: { stats: Stats }) {

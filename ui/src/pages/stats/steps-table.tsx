@@ -20,35 +20,33 @@ const COLUMNS: readonly [label: string, show: (step: Step) => string][] = [
 /** What the charts show, in figures; newest first. */
 export function StepsTable({ steps }: { steps: readonly Step[] }) {
   return (
-    <div className="max-h-112 overflow-y-auto">
-      <Table label="Over time, as a table">
-        <thead className="sticky top-0 bg-surface">
-          <tr>
-            <HeaderCell>Time</HeaderCell>
-            {COLUMNS.map(([label]) => (
-              <HeaderCell key={label} className="text-right">
-                {label}
-              </HeaderCell>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {steps.toReversed().map((step) => (
-            <Row key={step.at}>
-              <TableCell className="h-8! whitespace-nowrap py-1!">
-                {stepLabel(step)}
-                {step.growing && <span className="text-dim"> (so far)</span>}
-              </TableCell>
-              {COLUMNS.map(([label, show]) => (
-                <TableCell key={label} className="h-8! whitespace-nowrap py-1! text-right">
-                  {show(step)}
-                </TableCell>
-              ))}
-            </Row>
+    <Table label="Over time, as a table" scrolling>
+      <thead className="sticky top-0 bg-surface shadow-[inset_0_-1px_var(--line)]">
+        <tr>
+          <HeaderCell>Time</HeaderCell>
+          {COLUMNS.map(([label]) => (
+            <HeaderCell key={label} className="text-right">
+              {label}
+            </HeaderCell>
           ))}
-        </tbody>
-      </Table>
-    </div>
+        </tr>
+      </thead>
+      <tbody>
+        {steps.toReversed().map((step) => (
+          <Row key={step.at}>
+            <TableCell className="h-8! whitespace-nowrap py-1!">
+              {stepLabel(step)}
+              {step.growing && <span className="text-dim"> (so far)</span>}
+            </TableCell>
+            {COLUMNS.map(([label, show]) => (
+              <TableCell key={label} className="h-8! whitespace-nowrap py-1! text-right">
+                {show(step)}
+              </TableCell>
+            ))}
+          </Row>
+        ))}
+      </tbody>
+    </Table>
   );
 }
 

@@ -1,4 +1,5 @@
 /** Which times are named below a chart, and how. */
+import { now } from "@/api/clock";
 import type { Step } from "@/pages/stats/steps";
 
 const MINUTE = 60_000;
@@ -30,9 +31,12 @@ export function tickLabel(steps: readonly Step[]): (at: number) => string {
   return (at) => format.format(at);
 }
 
-/** "14:05–14:06", with the day where the step may be another day's. */
+/** "14:05–14:06", with the date where it is not today's. */
 export function stepLabel({ at, until }: Pick<Step, "at" | "until">): string {
-  return `${BOTH.format(at)}–${until - at >= DAY / 2 ? BOTH.format(until) : CLOCK.format(until)}`;
+  const today = DATE.format(now());
+  const label = (time: number) => (DATE.format(time) === today ? CLOCK : BOTH).format(time);
+  const sameDay = DATE.format(at) === DATE.format(until);
+  return `${label(at)}–${sameDay ? CLOCK.format(until) : label(until)}`;
 }
 
 function spanOf(steps: readonly Step[]): number {

@@ -5,8 +5,8 @@ import { Card } from "@/components/card";
 import { classes } from "@/components/classes";
 import { SafeText } from "@/components/safe-text";
 import { type TypeBar, typeBars } from "@/pages/stats/by-type";
+import { qualified } from "@/pages/tasks/search/qualified";
 import { count } from "@/text/number";
-import { qualified } from "@/text/qualifier";
 
 const MOST_BARS = 12;
 
@@ -73,7 +73,7 @@ function Bar({ bar, shown, widest }: { bar: TypeBar; shown: readonly TaskStatus[
         {bar.type === null ? `${bar.types} other types` : <SafeText text={bar.type} max={120} />}
       </span>
       <span
-        className="col-span-2 flex h-3.5 min-w-0 gap-px sm:col-span-1 sm:col-start-2 sm:row-start-1"
+        className="col-span-2 row-start-2 flex h-3.5 min-w-0 gap-px sm:col-span-1 sm:col-start-2 sm:row-start-1"
         aria-hidden="true"
       >
         {parts.map((status) => (

@@ -4,16 +4,14 @@ import { Card } from "@/components/card";
 import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
-import { isFinished } from "@/pages/task/allowed";
 import { TasksWith } from "@/pages/task/list-link";
 import { Tags } from "@/pages/task/tags";
+import { latestRun } from "@/pages/tasks/ran";
 import { duration } from "@/text/time";
 
 /** What is known of the task, besides what it carries. */
 export function Details({ task }: { task: TaskDetail }) {
-  const last = task.history.at(-1);
-  const running = task.status === "processing";
-  const worker = task.workerId ?? (isFinished(task) ? last?.worker : null);
+  const run = latestRun(task);
   return (
     <Card title="Details">
       <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-x-3 gap-y-2">
@@ -26,16 +24,16 @@ export function Details({ task }: { task: TaskDetail }) {
         <Time label="Started" at={task.lastAttemptAt} />
         <Time label="Next retry" at={task.nextRetryAt} />
         <Time label="Finished" at={task.completedAt} />
-        {task.lastAttemptAt && (
-          <Item label={running ? "Running for" : "Duration"}>
-            <Duration from={task.lastAttemptAt} to={running ? null : (task.completedAt ?? last?.ended ?? "")} />
+        {run && (
+          <Item label={run.to ? "Duration" : "Running for"}>
+            <Duration {...run} />
           </Item>
         )}
         <Item label="Timeout">{task.timeoutSeconds === null ? "none" : duration(task.timeoutSeconds * 1000)}</Item>
-        {worker && (
-          <Item label={running ? "Worker" : "Last worker"}>
-            <TasksWith qualifier="worker" value={worker}>
-              <SafeText text={worker} max={120} className="break-all" />
+        {task.workerId && (
+          <Item label="Worker">
+            <TasksWith q={{ worker: task.workerId }}>
+              <SafeText text={task.workerId} max={120} className="break-all" />
             </TasksWith>
           </Item>
         )}

@@ -1,7 +1,7 @@
 /** How soon a task is read again though no event told of it: a request to stop, a new lease and a time that has come
  * move no figures of the queue. */
 import type { TaskDetail } from "@/api/model";
-import { isFinished } from "@/pages/task/allowed";
+import { isFinished } from "@/pages/task/state";
 
 const EVERY_MS = 5000;
 const LEAST_MS = 500;

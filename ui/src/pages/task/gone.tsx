@@ -21,30 +21,32 @@ export function Gone({ taskId }: { taskId: string }) {
         <SafeText text={taskId} max={100} className="break-all font-mono text-xs" />
       </PageHeader>
       <Card>
-        <EmptyState
-          icon={FileX2}
-          title={deleted ? "This task was deleted" : "There is no task with this ID"}
-          actions={
-            <Link to="/tasks" search={lastList()} className="font-medium text-accent underline">
-              Back to the tasks
-            </Link>
-          }
-        >
-          {deleted ? (
-            <>
-              <SafeText text={deleted.actor} max={80} className="font-medium text-text" /> deleted it{" "}
-              <RelativeTime at={deleted.at} />
-              {deleted.type && (
-                <>
-                  . It was of the type <SafeText text={deleted.type} max={80} className="font-medium text-text" />
-                </>
-              )}
-              .
-            </>
-          ) : (
-            "It may have been cleaned up by age, or the ID is not whole."
-          )}
-        </EmptyState>
+        <div role="alert">
+          <EmptyState
+            icon={FileX2}
+            title={deleted ? "This task was deleted" : "There is no task with this ID"}
+            actions={
+              <Link to="/tasks" search={lastList()} className="font-medium text-accent underline">
+                Back to the tasks
+              </Link>
+            }
+          >
+            {deleted ? (
+              <>
+                <SafeText text={deleted.actor} max={80} className="font-medium text-text" /> deleted it{" "}
+                <RelativeTime at={deleted.at} />
+                {deleted.type && (
+                  <>
+                    . It was of the type <SafeText text={deleted.type} max={80} className="font-medium text-text" />
+                  </>
+                )}
+                .
+              </>
+            ) : (
+              "It may have been deleted, or cleaned up by age."
+            )}
+          </EmptyState>
+        </div>
       </Card>
     </>
   );

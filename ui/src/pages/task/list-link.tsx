@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { ArrowLeft } from "lucide-react";
 import type { ReactNode } from "react";
 import { lastList } from "@/app/last-list";
+import { qualified } from "@/pages/tasks/search/qualified";
 
 /** Back to the list, with the filters and the page that it had. */
 export function BackToList() {
@@ -17,16 +18,11 @@ export function BackToList() {
   );
 }
 
-/** To the tasks that match one qualifier. */
-export function TasksWith({ qualifier, value, children }: { qualifier: string; value: string; children: ReactNode }) {
+/** To the tasks that are found so. */
+export function TasksWith({ q, children }: { q: Parameters<typeof qualified>[0]; children: ReactNode }) {
   return (
-    <Link to="/tasks" search={{ q: term(qualifier, value) }} className="text-accent hover:underline">
+    <Link to="/tasks" search={{ q: qualified(q) }} className="text-accent hover:underline">
       {children}
     </Link>
   );
-}
-
-/** As the search field takes it: quoted where it has to be. */
-export function term(qualifier: string, value: string): string {
-  return `${qualifier}:${/[\s"]/.test(value) ? `"${value.replace(/["\\]/g, "\\$&")}"` : value}`;
 }

@@ -10,7 +10,7 @@ import { Button } from "@/components/button";
 import { ConfirmDialog } from "@/components/confirm-dialog";
 import { useAction } from "@/hooks/use-action";
 import { useSession } from "@/hooks/use-session";
-import { allowed } from "@/pages/task/allowed";
+import { obstacle } from "@/pages/tasks/allowed";
 
 type Asking = "retry" | "cancel" | "remove" | null;
 
@@ -26,7 +26,11 @@ export function TaskActions({ task }: { task: TaskDetail }) {
   );
   const remove = useRemoval();
   if (!mayOperate) return null;
-  const may = allowed(task);
+  const reasons = {
+    retry: obstacle("retry", task),
+    cancel: obstacle("cancel", task),
+    remove: obstacle("delete", task),
+  };
   const running = task.status === "processing";
   const dialog = (which: Asking) => ({
     open: asking === which,
@@ -35,23 +39,23 @@ export function TaskActions({ task }: { task: TaskDetail }) {
   return (
     <>
       <Button
-        tone={may.retry ? "plain" : "accent"}
+        tone={reasons.retry ? "plain" : "accent"}
         icon={<RotateCcw className={icon} aria-hidden="true" />}
-        reason={may.retry}
+        reason={reasons.retry}
         onClick={() => setAsking("retry")}
       >
         Retry
       </Button>
       <Button
         icon={<Ban className={icon} aria-hidden="true" />}
-        reason={may.cancel}
+        reason={reasons.cancel}
         onClick={() => setAsking("cancel")}
       >
         Cancel
       </Button>
       <Button
         icon={<Trash2 className={icon} aria-hidden="true" />}
-        reason={may.remove}
+        reason={reasons.remove}
         onClick={() => setAsking("remove")}
       >
         Delete
@@ -61,7 +65,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         title="Retry this task?"
         description="It runs again as soon as a worker is free, with all its attempts anew. What it did before stays in its timeline."
         confirm="Retry task"
-        reason={may.retry}
+        reason={reasons.retry}
         onConfirm={() => retry.mutateAsync(task.id)}
       />
       <ConfirmDialog
@@ -74,7 +78,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         }
         confirm={running ? "Ask to stop" : "Cancel task"}
         danger
-        reason={may.cancel}
+        reason={reasons.cancel}
         onConfirm={() => cancel.mutateAsync(task.id)}
       />
       <ConfirmDialog
@@ -83,7 +87,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         description="Its payload, result, error and timeline are gone for good."
         confirm="Delete task"
         danger
-        reason={may.remove}
+        reason={reasons.remove}
         onConfirm={() => remove.mutateAsync(task.id)}
       />
     </>

@@ -3,8 +3,8 @@ import type { TaskDetail } from "@/api/model";
 import { CopyButton } from "@/components/copy-button";
 import { PageHeader } from "@/components/page-header";
 import { StatusBadge } from "@/components/status-badge";
-import { isAskedToStop } from "@/pages/task/allowed";
 import { BackToList } from "@/pages/task/list-link";
+import { isAskedToStop } from "@/pages/task/state";
 import { TaskActions } from "@/pages/task/task-actions";
 
 export function TaskHeader({ task }: { task: TaskDetail }) {

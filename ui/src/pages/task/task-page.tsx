@@ -19,6 +19,7 @@ import { ErrorCard } from "@/pages/task/error-card";
 import { readAgainIn } from "@/pages/task/freshness";
 import { Gone } from "@/pages/task/gone";
 import { BackToList } from "@/pages/task/list-link";
+import { StopNotice } from "@/pages/task/stop-notice";
 import { TaskHeader } from "@/pages/task/task-header";
 import { TimelineCard } from "@/pages/task/timeline-card";
 import { WaitingPanel } from "@/pages/task/waiting-panel";
@@ -58,14 +59,15 @@ function Task({ task, problem, onRetry }: { task: TaskDetail; problem: Error | n
       <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_22rem] lg:grid-rows-[auto_1fr]">
         <div className="min-w-0 space-y-4 empty:hidden">
           <WaitingPanel task={task} />
+          <StopNotice task={task} />
           {task.error !== null && <ErrorCard task={task} error={task.error} />}
+          {task.status === "completed" && <Json title="Result" value={task.result} />}
         </div>
         <div className="min-w-0 space-y-4 lg:col-start-2 lg:row-span-2 lg:row-start-1">
           <Details task={task} />
           <TimelineCard task={task} audit={audit.data?.entries ?? []} incomplete={audit.isError} />
         </div>
         <div className="min-w-0 space-y-4 lg:col-start-1">
-          {task.status === "completed" && <Json title="Result" value={task.result} />}
           <Json title="Payload" value={task.payload} />
         </div>
       </div>

@@ -46,21 +46,23 @@ export const TimelineAttempt = memo(function TimelineAttempt({ attempt, of }: Ti
           </>
         )}
       </p>
-      <p className="text-faint">
-        <AbsoluteTime at={attempt.started} />
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2 text-faint">
+        <dt>Start</dt>
+        <dd>
+          <AbsoluteTime at={attempt.started} />
+        </dd>
         {attempt.ended && (
           <>
-            {" to "}
-            <AbsoluteTime at={attempt.ended} />
+            <dt>End</dt>
+            <dd>
+              <AbsoluteTime at={attempt.ended} />
+            </dd>
           </>
         )}
-      </p>
+      </dl>
       {attempt.worker && (
         <p>
-          on{" "}
-          <TasksWith qualifier="worker" value={attempt.worker}>
-            <SafeText text={attempt.worker} max={120} className="break-all" />
-          </TasksWith>
+          on <Worker id={attempt.worker} linked={attempt.state === "running"} />
         </p>
       )}
       {attempt.error && <AttemptError error={attempt.error} />}
@@ -70,6 +72,12 @@ export const TimelineAttempt = memo(function TimelineAttempt({ attempt, of }: Ti
     </TimelineItem>
   );
 });
+
+/** Tasks can be searched for by their worker only while it has them. */
+function Worker({ id, linked }: { id: string; linked: boolean }) {
+  const shown = <SafeText text={id} max={120} className="break-all" />;
+  return linked ? <TasksWith q={{ worker: id }}>{shown}</TasksWith> : shown;
+}
 
 /** One line of it, the rest on request. The browser's own disclosure: its search opens it by itself. */
 function AttemptError({ error }: { error: string }) {

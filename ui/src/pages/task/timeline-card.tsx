@@ -85,7 +85,11 @@ function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" 
       );
     case "cancelled":
       return (
-        <TimelineItem icon={Ban} tone="text-cancelled" title="Cancelled before it ran again">
+        <TimelineItem
+          icon={Ban}
+          tone="text-cancelled"
+          title={event.again ? "Cancelled before it ran again" : "Cancelled before it ran"}
+        >
           <RelativeTime at={event.at} /> <Faint at={event.at} />
         </TimelineItem>
       );

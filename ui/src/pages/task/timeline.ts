@@ -1,6 +1,6 @@
 /** What happened to a task and what comes next, newest first: its attempts, with what operators did in between. */
 import type { Attempt, AuditEntry, TaskDetail } from "@/api/model";
-import { isFinished } from "@/pages/task/allowed";
+import { isFinished } from "@/pages/task/state";
 
 export type AttemptState = "running" | "completed" | "failed" | "lost" | "stopped";
 
@@ -23,12 +23,13 @@ export type TimelineEvent =
   | { kind: "next"; key: string; cause: "retry" | "scheduled" | "due"; number: number; at: string | null }
   | { kind: "operator"; key: string; action: string; actor: string; bulk: boolean; running: boolean; at: string | null }
   | { kind: "asked"; key: string; at: string }
-  | { kind: "cancelled"; key: string; at: string | null }
+  /** While it waited: for its first attempt, or for another. */
+  | { kind: "cancelled"; key: string; at: string | null; again: boolean }
   | { kind: "gap"; key: string; count: number }
   | { kind: "submitted"; key: string; at: string; runAfter: string | null };
 
 const SAME_MOMENT_MS = 5;
-const ASKED_BY_MS = 5000; // between the request in the row and its entry in the audit trail
+const NOTED_WITHIN_MS = 5000; // between what an operator did and its entry in the audit trail
 
 /** An event with the moment by which it is put in order. */
 type Placed = [at: number, event: TimelineEvent];
@@ -45,10 +46,18 @@ export function timelineOf(task: TaskDetail, audit: readonly AuditEntry[]): Time
     ...latestOf(task),
   ];
   // Sorting is stable: what has the same time, or none, stays in the order above.
-  return placed
-    .sort(([one], [other]) => one - other || 0)
-    .map(([, event]) => event)
-    .reverse();
+  const ordered = placed.sort(([one], [other]) => one - other || 0).map(([, event]) => event);
+  return withOwnKeys(ordered).reverse();
+}
+
+/** Rows edited by hand may say the same twice. */
+function withOwnKeys(events: TimelineEvent[]): TimelineEvent[] {
+  const seen = new Map<string, number>();
+  return events.map((event) => {
+    const before = seen.get(event.key) ?? 0;
+    seen.set(event.key, before + 1);
+    return before ? { ...event, key: `${event.key} ${before}` } : event;
+  });
 }
 
 function attemptsOf(task: TaskDetail): Placed[] {
@@ -101,7 +110,7 @@ function latestOf(task: TaskDetail): Placed[] {
     case "cancelled":
       return wasStopped(task, task.history.at(-1))
         ? []
-        : [[now, { kind: "cancelled", key: "cancelled", at: task.completedAt }]];
+        : [[now, { kind: "cancelled", key: "cancelled", at: task.completedAt, again: task.history.length > 0 }]];
     case "failed":
       return task.nextRetryAt && !isFinished(task) ? [[now, next(task, "retry", task.nextRetryAt)]] : [];
     case "pending": {
@@ -126,10 +135,20 @@ function operatorOf(entry: AuditEntry, index: number, task: TaskDetail): Placed 
     action: entry.action,
     actor: entry.actor,
     bulk: isBulk(entry.detail),
-    running: entry.action === "cancel" && asked !== null && at !== null && Math.abs(at - asked) < ASKED_BY_MS,
+    running: entry.action === "cancel" && asked !== null && at !== null && Math.abs(at - asked) < NOTED_WITHIN_MS,
     at: entry.at,
   };
-  return [at ?? Number.NEGATIVE_INFINITY, event];
+  return [placeOf(entry, at, task) ?? Number.NEGATIVE_INFINITY, event];
+}
+
+/** An action is noted when it is done: a quick worker may have begun the attempt that a retry led to, or ended it. */
+function placeOf(entry: AuditEntry, at: number | null, task: TaskDetail): number | null {
+  if (entry.action !== "retry" || at === null) return at;
+  const begun = task.history.slice(1).find(({ attempt, started }) => {
+    const before = at - (timeOf(started) ?? Number.NaN);
+    return attempt === 1 && before >= 0 && before < NOTED_WITHIN_MS;
+  });
+  return begun ? (timeOf(begun.started) ?? at) - 0.5 : at;
 }
 
 /** A request to stop that no operator made: code did. */

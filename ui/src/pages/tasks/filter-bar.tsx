@@ -47,6 +47,7 @@ export function FilterBar({ filter, types, stats, onFilter }: FilterBarProps) {
       <fieldset className="flex flex-wrap gap-1.5" title={counts?.title}>
         <legend className="sr-only">Status</legend>
         {STATUSES.map((status) => (
+          // biome-ignore lint/a11y/noLabelWithoutControl: the check-box is the control
           <label
             key={status}
             className="flex h-8 items-center gap-1.5 rounded-md border px-2 capitalize hover:bg-raised has-checked:border-accent has-checked:bg-accent-soft"

@@ -1,8 +1,8 @@
 import { Search, X } from "lucide-react";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { IconButton } from "@/components/button";
-import { SuggestionList } from "@/pages/tasks/suggestion-list";
 import { accept, type Known, type Suggestion, suggest } from "@/pages/tasks/search/suggest";
+import { SuggestionList } from "@/pages/tasks/suggestion-list";
 
 export interface SearchBoxProps {
   /** The search that is shown below. */
@@ -97,7 +97,12 @@ export function SearchBox({ text, known, onSearch, invalid, describedBy }: Searc
         className="h-9 w-full rounded-md border border-line-strong bg-surface pr-9 pl-8.5 font-mono text-xs placeholder:font-sans placeholder:text-faint max-md:text-base aria-invalid:border-failed"
       />
       {draft !== "" && (
-        <IconButton label="Clear the search" size="small" className="absolute! top-1 right-1" onClick={() => search("")}>
+        <IconButton
+          label="Clear the search"
+          size="small"
+          className="absolute! top-1 right-1"
+          onClick={() => search("")}
+        >
           <X className="size-3.5" aria-hidden="true" />
         </IconButton>
       )}

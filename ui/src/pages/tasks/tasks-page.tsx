@@ -1,78 +1,127 @@
-import { useQuery } from "@tanstack/react-query";
-import { getRouteApi, Link } from "@tanstack/react-router";
-import { Inbox } from "lucide-react";
-import { tasksQuery } from "@/api/queries";
+import { Search } from "lucide-react";
+import { useMemo } from "react";
+import type { BulkAction, Task } from "@/api/model";
+import { Button } from "@/components/button";
 import { Card } from "@/components/card";
 import { EmptyState } from "@/components/empty-state";
 import { ErrorState } from "@/components/error-state";
 import { Loading } from "@/components/loading";
 import { PageHeader } from "@/components/page-header";
-import { SafeText } from "@/components/safe-text";
-import { StatusBadge } from "@/components/status-badge";
-import { Cell, HeaderCell, Row, Table } from "@/components/table";
-import { Duration, RelativeTime } from "@/components/times";
-import { count } from "@/text/number";
-
-const route = getRouteApi("/tasks");
+import { useSession } from "@/hooks/use-session";
+import { AllMenu } from "@/pages/tasks/all-menu";
+import { NoMatch, NoTasks } from "@/pages/tasks/empty";
+import { rangeOf, totalOf } from "@/pages/tasks/range";
+import { parse } from "@/pages/tasks/search/filter";
+import { toBulkFilter, toTaskQuery } from "@/pages/tasks/search/requests";
+import { SearchBar } from "@/pages/tasks/search-bar";
+import { TaskActionsProvider, useTaskActions } from "@/pages/tasks/task-actions";
+import { TaskList } from "@/pages/tasks/task-list";
+import { useBusy } from "@/pages/tasks/use-busy";
+import { useMinute } from "@/pages/tasks/use-minute";
+import { usePlace } from "@/pages/tasks/use-place";
+import { useSelection } from "@/pages/tasks/use-selection";
+import { useTaskList } from "@/pages/tasks/use-task-list";
 
 export function TasksPage() {
-  const { cursor } = route.useSearch();
-  const { data, error, refetch } = useQuery(tasksQuery({ limit: 50, ...(cursor ? { cursor } : {}) }));
+  return (
+    <TaskActionsProvider>
+      <Tasks />
+    </TaskActionsProvider>
+  );
+}
+
+function Tasks() {
+  const place = usePlace();
+  const { q, cursor, size } = place;
+  const { mayOperate } = useSession();
+  const { actOnMany } = useTaskActions();
+  const parsed = useMemo(() => parse(q), [q]);
+  const readable = parsed.problems.length === 0;
+  const minute = useMinute(q, parsed.filter.last !== null);
+  const view = JSON.stringify([q, cursor, size]);
+  const selection = useSelection(view);
+  const { busy, handlers } = useBusy();
+  const works = busy || Object.keys(selection.rows).length > 0;
+  const query = { ...toTaskQuery(parsed.filter, minute), limit: Number(size), ...(cursor && { cursor }) };
+  const { page, tasks, newTasks, release } = useTaskList(query, view, readable, works);
+  const { data, error, refetch } = page;
+  const settled = readable && data !== undefined && !page.isPlaceholderData;
+
+  function act(action: BulkAction, on: readonly Task[] | "all") {
+    const all = on === "all";
+    actOnMany({
+      action,
+      filter: all ? toBulkFilter(parsed.filter, minute) : { ids: on.map(({ id }) => id) },
+      search: all ? q : null,
+      onDone: selection.clear,
+    });
+  }
+
+  function showNew() {
+    selection.clear();
+    release();
+    place.first();
+    window.scrollTo({ top: 0 });
+  }
+
   return (
     <>
-      <PageHeader title="Tasks">{data && `${count(data.total)}${data.totalCapped ? "+" : ""} in all`}</PageHeader>
-      <Card flush>
-        {error ? (
-          <ErrorState error={error} onRetry={refetch} />
-        ) : !data ? (
-          <Loading lines={8} />
-        ) : data.tasks.length === 0 ? (
-          <EmptyState icon={Inbox} title="No tasks yet" command="tasklib demo">
-            Tasks appear here as soon as your code submits one. To see it with made-up tasks, run the demo.
+      <PageHeader
+        title="Tasks"
+        actions={
+          mayOperate && settled && data.total > 0 && <AllMenu data={data} onAct={(action) => act(action, "all")} />
+        }
+      />
+      <SearchBar text={q} parsed={parsed} tasks={data?.tasks ?? []} onSearch={place.search} />
+      {error && data && <ErrorState error={error} onRetry={refetch} compact />}
+      {!readable ? (
+        <Card>
+          <EmptyState
+            icon={Search}
+            title="This search cannot be read"
+            actions={<Button onClick={() => place.search("")}>Clear the filter</Button>}
+          >
+            Correct what is named above.
           </EmptyState>
-        ) : (
-          <Table label="Tasks">
-            <thead>
-              <tr>
-                <HeaderCell>ID</HeaderCell>
-                <HeaderCell>Type</HeaderCell>
-                <HeaderCell>Status</HeaderCell>
-                <HeaderCell>Attempts</HeaderCell>
-                <HeaderCell>Created</HeaderCell>
-                <HeaderCell>Duration</HeaderCell>
-                <HeaderCell>Worker</HeaderCell>
-              </tr>
-            </thead>
-            <tbody>
-              {data.tasks.map((task) => (
-                <Row key={task.id}>
-                  <Cell className="font-mono text-xs">
-                    <Link to="/tasks/$taskId" params={{ taskId: task.id }} className="text-accent hover:underline">
-                      {task.id.slice(-12)}
-                    </Link>
-                  </Cell>
-                  <Cell>
-                    <SafeText text={task.type} max={60} />
-                  </Cell>
-                  <Cell>
-                    <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt} />
-                  </Cell>
-                  <Cell>
-                    {task.attempts}/{task.maxAttempts || "∞"}
-                  </Cell>
-                  <Cell>
-                    <RelativeTime at={task.createdAt} />
-                  </Cell>
-                  <Cell>
-                    <Duration from={task.lastAttemptAt} to={task.status === "processing" ? null : task.updatedAt} />
-                  </Cell>
-                  <Cell>{task.workerId && <SafeText text={task.workerId} max={40} />}</Cell>
-                </Row>
-              ))}
-            </tbody>
-          </Table>
-        )}
-      </Card>
+        </Card>
+      ) : error && !data ? (
+        <Card>
+          <ErrorState error={error} onRetry={refetch} />
+          {(q || cursor) && <Button onClick={() => place.search("")}>Show all tasks</Button>}
+        </Card>
+      ) : !data || !tasks ? (
+        <Card>
+          <Loading lines={10} label="Loading tasks" />
+        </Card>
+      ) : tasks.length === 0 ? (
+        <Card>
+          {q === "" && !cursor ? (
+            <NoTasks />
+          ) : (
+            <NoMatch beyond={cursor !== null} onFirst={place.first} onClear={() => place.search("")} />
+          )}
+        </Card>
+      ) : (
+        <TaskList
+          tasks={tasks as Task[]}
+          range={rangeOf(place.before, tasks.length, data)}
+          total={data.nextCursor !== null || cursor !== null ? totalOf(data) : null}
+          outdated={page.isPlaceholderData}
+          newTasks={newTasks}
+          onShowNew={showNew}
+          onOpen={place.open}
+          onAct={act}
+          selection={selection}
+          handlers={handlers}
+          paging={{
+            onFirst: cursor ? place.first : null,
+            onPrevious: place.previous ?? (cursor ? "unknown" : null),
+            onNext: settled && data.nextCursor ? () => place.next(data.nextCursor ?? "") : null,
+            size,
+            onSize: place.resize,
+          }}
+        />
+      )}
     </>
   );
 }

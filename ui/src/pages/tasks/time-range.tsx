@@ -66,6 +66,7 @@ function Moment({ label, at, onChange }: MomentProps) {
   }
 
   return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the input is the control
     <label className="flex items-center gap-1.5 text-dim max-md:w-full">
       <span className="max-md:w-10">{label}</span>
       <Input

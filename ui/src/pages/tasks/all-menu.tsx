@@ -1,0 +1,32 @@
+import { Ban, ChevronDown, RotateCw, Trash2 } from "lucide-react";
+import type { BulkAction, TaskPage } from "@/api/model";
+import { Button } from "@/components/button";
+import { Menu, MenuItem } from "@/components/menu";
+import { totalOf } from "@/pages/tasks/range";
+
+const icon = "size-4 shrink-0";
+
+/** What can be done to everything that matches, without selecting it first. */
+export function AllMenu({ data, onAct }: { data: TaskPage; onAct: (action: BulkAction) => void }) {
+  return (
+    <Menu
+      label="All that match"
+      trigger={
+        <Button>
+          All {totalOf(data)} that match
+          <ChevronDown className={icon} aria-hidden="true" />
+        </Button>
+      }
+    >
+      <MenuItem icon={<RotateCw className={icon} aria-hidden="true" />} onSelect={() => onAct("retry")}>
+        Retry the failed…
+      </MenuItem>
+      <MenuItem icon={<Ban className={icon} aria-hidden="true" />} onSelect={() => onAct("cancel")}>
+        Cancel the unfinished…
+      </MenuItem>
+      <MenuItem danger icon={<Trash2 className={icon} aria-hidden="true" />} onSelect={() => onAct("delete")}>
+        Delete the finished…
+      </MenuItem>
+    </Menu>
+  );
+}

@@ -1,0 +1,43 @@
+import { Inbox, SearchX } from "lucide-react";
+import { Button } from "@/components/button";
+import { Command } from "@/components/command";
+import { EmptyState } from "@/components/empty-state";
+
+const PYTHON = `from shop.tasks import greet  # a function with @task
+
+greet.submit("Ada")`;
+
+/** Nobody has submitted anything yet. */
+export function NoTasks() {
+  return (
+    <EmptyState icon={Inbox} title="No tasks yet">
+      <p className="mb-3">A task appears here as soon as it is submitted. From the command line:</p>
+      <Command text="tasklib submit greet name=Ada" />
+      <p className="my-3">or from Python:</p>
+      <Command text={PYTHON} />
+    </EmptyState>
+  );
+}
+
+export interface NoMatchProps {
+  /** A page beyond the end, rather than a search without matches. */
+  beyond: boolean;
+  onFirst: () => void;
+  onClear: () => void;
+}
+
+export function NoMatch({ beyond, onFirst, onClear }: NoMatchProps) {
+  return beyond ? (
+    <EmptyState
+      icon={SearchX}
+      title="There is nothing on this page any more"
+      actions={<Button onClick={onFirst}>To the first page</Button>}
+    >
+      The tasks that were here have been deleted, or do not match the search any more.
+    </EmptyState>
+  ) : (
+    <EmptyState icon={SearchX} title="No task matches" actions={<Button onClick={onClear}>Clear the filter</Button>}>
+      Leave out a condition, or choose a longer time.
+    </EmptyState>
+  );
+}

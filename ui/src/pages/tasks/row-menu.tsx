@@ -1,0 +1,47 @@
+import { Ban, Ellipsis, RotateCw, Trash2 } from "lucide-react";
+import type { Task } from "@/api/model";
+import { IconButton } from "@/components/button";
+import { Menu, MenuItem } from "@/components/menu";
+import { obstacle } from "@/pages/tasks/allowed";
+import { shortId } from "@/pages/tasks/cells";
+import { useTaskActions } from "@/pages/tasks/task-actions";
+
+const icon = "size-4 shrink-0";
+
+export function RowMenu({ task }: { task: Task }) {
+  const { act } = useTaskActions();
+  const name = `Actions for task ${shortId(task.id)}`;
+  return (
+    <Menu
+      label={name}
+      trigger={
+        <IconButton label={name} size="small">
+          <Ellipsis className={icon} aria-hidden="true" />
+        </IconButton>
+      }
+    >
+      <MenuItem
+        icon={<RotateCw className={icon} aria-hidden="true" />}
+        reason={obstacle("retry", task)}
+        onSelect={() => act("retry", task)}
+      >
+        Retry now
+      </MenuItem>
+      <MenuItem
+        icon={<Ban className={icon} aria-hidden="true" />}
+        reason={obstacle("cancel", task)}
+        onSelect={() => act("cancel", task)}
+      >
+        Cancel…
+      </MenuItem>
+      <MenuItem
+        danger
+        icon={<Trash2 className={icon} aria-hidden="true" />}
+        reason={obstacle("delete", task)}
+        onSelect={() => act("delete", task)}
+      >
+        Delete…
+      </MenuItem>
+    </Menu>
+  );
+}

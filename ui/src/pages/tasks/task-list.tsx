@@ -1,0 +1,97 @@
+import { getCoreRowModel, useReactTable } from "@tanstack/react-table";
+import { ArrowUp } from "lucide-react";
+import { useRef } from "react";
+import type { BulkAction, Task } from "@/api/model";
+import { Button } from "@/components/button";
+import { Card } from "@/components/card";
+import { classes } from "@/components/classes";
+import { useSession } from "@/hooks/use-session";
+import { LOOKING, OPERATING } from "@/pages/tasks/columns";
+import type { NewTasks } from "@/pages/tasks/newer";
+import { Paging, type PagingProps } from "@/pages/tasks/paging";
+import { SelectionBar } from "@/pages/tasks/selection-bar";
+import { TaskCards } from "@/pages/tasks/task-cards";
+import { TaskTable } from "@/pages/tasks/task-table";
+import type { useBusy } from "@/pages/tasks/use-busy";
+import { useMedia } from "@/pages/tasks/use-media";
+import { useRowKeys } from "@/pages/tasks/use-row-keys";
+import type { useSelection } from "@/pages/tasks/use-selection";
+import { plural } from "@/text/number";
+
+export interface TaskListProps {
+  tasks: Task[];
+  /** "51–100 of 120" */
+  range: string;
+  /** How many match, in words; null where they are all on this page. */
+  total: string | null;
+  /** What is shown belongs to the search before. */
+  outdated: boolean;
+  newTasks: NewTasks;
+  onShowNew: () => void;
+  onOpen: (id: string) => void;
+  onAct: (action: BulkAction, selected: readonly Task[] | "all") => void;
+  selection: ReturnType<typeof useSelection>;
+  handlers: ReturnType<typeof useBusy>["handlers"];
+  paging: Omit<PagingProps, "label">;
+}
+
+export function TaskList(props: TaskListProps) {
+  const { tasks, range, total, outdated, newTasks, onShowNew, onOpen, onAct, selection, handlers, paging } = props;
+  const { mayOperate } = useSession();
+  const wide = useMedia("(min-width: 48rem)");
+  const list = useRef<HTMLDivElement>(null);
+  const table = useReactTable({
+    data: tasks,
+    columns: mayOperate ? OPERATING : LOOKING,
+    getRowId: ({ id }) => id,
+    getCoreRowModel: getCoreRowModel(),
+    state: { rowSelection: selection.rows },
+    onRowSelectionChange: selection.change,
+  });
+  const selected = tasks.filter(({ id }) => selection.rows[id]);
+  useRowKeys({
+    list,
+    onOpen,
+    onSelect: mayOperate ? (id) => table.getRow(id).toggleSelected() : null,
+  });
+
+  return (
+    <Card flush>
+      <div className="flex min-h-11 flex-wrap items-center justify-between gap-x-4 gap-y-1 border-b px-3 py-1">
+        {mayOperate && selected.length > 0 ? (
+          <SelectionBar
+            selected={selected}
+            all={selection.all}
+            total={selected.length === tasks.length ? total : null}
+            onAll={selection.selectAll}
+            onClear={selection.clear}
+            onAct={(action) => onAct(action, selection.all ? "all" : selected)}
+          />
+        ) : (
+          <p className="flex min-h-8 items-center gap-3 text-dim">
+            <span data-range="">{range}</span>
+            {newTasks.count > 0 && (
+              <Button
+                size="small"
+                className="text-accent!"
+                icon={<ArrowUp className="size-3.5" aria-hidden="true" />}
+                onClick={onShowNew}
+              >
+                {newTasks.atLeast ? `${newTasks.count}+ new tasks` : plural(newTasks.count, "new task")}
+              </Button>
+            )}
+          </p>
+        )}
+        <Paging label="Pages" {...paging} />
+      </div>
+      <div
+        ref={list}
+        {...handlers}
+        aria-busy={outdated}
+        className={classes(outdated && "opacity-60 transition-opacity delay-300")}
+      >
+        {wide ? <TaskTable table={table} /> : <TaskCards table={table} operates={mayOperate} />}
+      </div>
+    </Card>
+  );
+}

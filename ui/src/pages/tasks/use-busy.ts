@@ -1,0 +1,23 @@
+import { type FocusEvent, type PointerEvent, useEffect, useState } from "react";
+
+const SCROLLED_PX = 160;
+
+/** Whether somebody works with the rows: points at them, has the focus among them, or has scrolled down. */
+export function useBusy() {
+  const [pointed, setPointed] = useState(false);
+  const [focused, setFocused] = useState(false);
+  const [scrolled, setScrolled] = useState(false);
+  useEffect(() => {
+    const look = () => setScrolled(window.scrollY > SCROLLED_PX);
+    look();
+    window.addEventListener("scroll", look, { passive: true });
+    return () => window.removeEventListener("scroll", look);
+  }, []);
+  const handlers = {
+    onPointerEnter: ({ pointerType }: PointerEvent) => setPointed(pointerType === "mouse"),
+    onPointerLeave: () => setPointed(false),
+    onFocus: () => setFocused(true),
+    onBlur: ({ currentTarget, relatedTarget }: FocusEvent) => setFocused(currentTarget.contains(relatedTarget)),
+  };
+  return { busy: pointed || focused || scrolled, handlers };
+}

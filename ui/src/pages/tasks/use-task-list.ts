@@ -1,0 +1,65 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import type { Task, TaskQuery } from "@/api/model";
+import { tasksQuery } from "@/api/queries";
+import { useLive } from "@/hooks/use-live";
+import { type NewTasks, newerThan } from "@/pages/tasks/newer";
+
+const LOOK_AHEAD = 20;
+
+interface Held {
+  view: string;
+  tasks: readonly Task[];
+}
+
+/**
+ * One page of tasks. While somebody works with the rows (`busy`) the same tasks stay in the same places, brought up to
+ * date where they are; otherwise the page follows the queue. `view` names the page: another one starts anew.
+ */
+export function useTaskList(query: TaskQuery, view: string, enabled: boolean, busy: boolean) {
+  const { state } = useLive();
+  const page = useQuery({ ...tasksQuery(query), enabled });
+  const [held, setHeld] = useState<Held | null>(null);
+  const shown = page.isPlaceholderData ? undefined : page.data?.tasks;
+
+  const latest = useRef<readonly Task[] | undefined>(undefined);
+  latest.current = shown;
+  const holds = busy && state !== "paused";
+  useEffect(() => {
+    if (holds && latest.current) setHeld({ view, tasks: latest.current });
+    if (!holds) setHeld(null);
+  }, [holds, view]);
+
+  const kept = held?.view === view && held.tasks.length > 0 ? held.tasks : null;
+  const again = useQuery({
+    ...tasksQuery({ id: kept?.map(({ id }) => id) ?? [], limit: 100 }),
+    enabled: kept !== null && enabled,
+  });
+  const tasks = kept ? inPlace(kept, again.isPlaceholderData ? undefined : again.data?.tasks) : page.data?.tasks;
+
+  return { page, tasks, newTasks: useNewTasks(query, page.data?.tasks, kept), release: () => setHeld(null) };
+}
+
+/** The kept rows as they are now; those that are gone are gone. */
+function inPlace(kept: readonly Task[], now: readonly Task[] | undefined): readonly Task[] {
+  if (!now) return kept;
+  const byId = new Map(now.map((task) => [task.id, task]));
+  return kept.flatMap(({ id }) => byId.get(id) ?? []);
+}
+
+/** How many have come since, where the page does not show them by itself. */
+function useNewTasks(query: TaskQuery, fresh: readonly Task[] | undefined, kept: readonly Task[] | null): NewTasks {
+  const { cursor, limit, ...filter } = query;
+  const deep = cursor !== undefined && cursor !== null;
+  const { createdAfter: _, ...lasting } = filter; // moves on by the minute, and old tasks are not new ones
+  const scope = JSON.stringify(lasting);
+  const head = useQuery({ ...tasksQuery({ ...filter, limit: LOOK_AHEAD }), enabled: deep });
+  const newest = head.isPlaceholderData ? undefined : head.data?.tasks[0]?.id;
+  const [mark, setMark] = useState<{ scope: string; id: string } | null>(null);
+  useEffect(() => {
+    if (!deep) setMark(null);
+    else if (newest) setMark((had) => (had?.scope === scope ? had : { scope, id: newest }));
+  }, [deep, newest, scope]);
+  if (deep) return newerThan(mark?.scope === scope ? mark.id : undefined, head.data?.tasks, LOOK_AHEAD);
+  return newerThan(kept?.[0]?.id, fresh, limit ?? LOOK_AHEAD);
+}

@@ -1,0 +1,107 @@
+import { Link } from "@tanstack/react-router";
+import { CirclePause, SlidersHorizontal, TriangleAlert } from "lucide-react";
+import { setType } from "@/api/actions";
+import type { TaskType } from "@/api/model";
+import { rateShown } from "@/app/rate-choice";
+import { IconButton } from "@/components/button";
+import { SafeText } from "@/components/safe-text";
+import { Switch } from "@/components/switch";
+import { useAction } from "@/hooks/use-action";
+import { qualified } from "@/pages/tasks/search/qualified";
+import type { Figure } from "@/pages/types/figures";
+import { isStranded } from "@/pages/types/sorting";
+import { escapeText } from "@/text/escape";
+import { count } from "@/text/number";
+
+export interface TypeProps {
+  type: TaskType;
+  mayOperate: boolean;
+  onLimits: (type: string) => void;
+}
+
+/** The way to its tasks, and what somebody has to know of it. */
+export function TypeName({ type }: { type: TaskType }) {
+  return (
+    <>
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
+        <Link
+          to="/tasks"
+          search={{ q: qualified({ type: type.type }) }}
+          className="min-w-0 break-words font-medium text-accent hover:underline"
+        >
+          <SafeText text={type.type} max={120} />
+        </Link>
+        {type.paused && (
+          <span className="inline-flex h-5 items-center gap-1 rounded-full bg-processing-soft px-2 font-medium text-processing text-xs">
+            <CirclePause className="size-3.5" aria-hidden="true" />
+            Paused
+          </span>
+        )}
+      </span>
+      {isStranded(type) && (
+        <p className="flex items-start gap-1 text-failed text-xs">
+          <TriangleAlert className="mt-0.5 size-3.5 shrink-0" aria-hidden="true" />
+          No live worker handles it, and {count(type.counts.pending + type.counts.waiting)} wait.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** A figure, and the way to the tasks that it counts. */
+export function FigureLink({ figure }: { figure: Figure }) {
+  if (figure.empty) return <span className="text-faint">{figure.text}</span>;
+  return figure.search ? (
+    <Link to="/tasks" search={{ q: qualified(figure.search) }} className="hover:text-accent hover:underline">
+      {figure.text}
+    </Link>
+  ) : (
+    <span>{figure.text}</span>
+  );
+}
+
+export function Limits({ type, mayOperate, onLimits }: TypeProps) {
+  const rate = rateShown(type);
+  const limited = rate.by !== null || type.concurrency != null;
+  return (
+    <div className="flex items-center justify-between gap-2 whitespace-nowrap">
+      <span data-figure="limits" className="text-xs">
+        {limited ? (
+          <>
+            {rate.by && (
+              <span className="block">
+                {rate.text === "none" ? "no rate limit" : rate.text} <span className="text-dim">by the {rate.by}</span>
+              </span>
+            )}
+            {type.concurrency != null && <span className="block">{count(type.concurrency)} at once</span>}
+          </>
+        ) : (
+          <span className="text-faint">none</span>
+        )}
+      </span>
+      {mayOperate && (
+        <IconButton
+          size="small"
+          label={`Limits of ${escapeText(type.type).slice(0, 80)}`}
+          onClick={() => onLimits(type.type)}
+        >
+          <SlidersHorizontal className="size-3.5" aria-hidden="true" />
+        </IconButton>
+      )}
+    </div>
+  );
+}
+
+export function Pause({ type, mayOperate }: { type: TaskType; mayOperate: boolean }) {
+  const name = escapeText(type.type).slice(0, 60);
+  const set = useAction(
+    (paused: boolean) => setType(type.type, { paused }),
+    (_, paused) => (paused ? `${name} is paused: no worker starts one.` : `${name} is started again.`),
+  );
+  const paused = set.isPending ? set.variables : type.paused;
+  return mayOperate ? (
+    <Switch label={`Pause ${name}`} checked={paused} busy={set.isPending} onChange={(value) => set.mutate(value)} />
+  ) : (
+    <span className={paused ? "" : "text-faint"}>{paused ? "yes" : "no"}</span>
+  );
+}

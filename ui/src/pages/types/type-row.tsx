@@ -1,0 +1,26 @@
+import { memo } from "react";
+import { Cell, Row } from "@/components/table";
+import { figuresOf } from "@/pages/types/figures";
+import { FigureLink, Limits, Pause, TypeName, type TypeProps } from "@/pages/types/type-parts";
+
+export const TypeRow = memo(function TypeRow(props: TypeProps) {
+  const { type } = props;
+  return (
+    <Row data-type={type.type}>
+      <Cell className="min-w-44 max-w-80">
+        <TypeName type={type} />
+      </Cell>
+      {figuresOf(type).map((figure) => (
+        <Cell key={figure.column} className="whitespace-nowrap text-right" data-figure={figure.column}>
+          <FigureLink figure={figure} />
+        </Cell>
+      ))}
+      <Cell>
+        <Limits {...props} />
+      </Cell>
+      <Cell>
+        <Pause {...props} />
+      </Cell>
+    </Row>
+  );
+});
