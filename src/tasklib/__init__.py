@@ -68,6 +68,8 @@ from tasklib.doors.library import (
     wait_for,
     wait_for_async,
 )
+from tasklib.doors.managed import ManagedTask, TaskStatus
+from tasklib.doors.manager import AsyncTaskManager, TaskManager
 from tasklib.doors.queue import TaskQueue
 from tasklib.doors.remote import RemoteQueue
 from tasklib.doors.tq import tq
@@ -79,6 +81,7 @@ from tasklib.worker.worker import TaskWorker
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncTaskManager",
     "Config",
     "Fail",
     "InvalidConfig",
@@ -87,6 +90,7 @@ __all__ = [
     "InvalidTask",
     "InvalidValue",
     "InvalidWorkerId",
+    "ManagedTask",
     "MaxAttemptsReached",
     "MissingExtra",
     "RemoteQueue",
@@ -111,6 +115,7 @@ __all__ = [
     "TaskFunction",
     "TaskHandle",
     "TaskLibError",
+    "TaskManager",
     "TaskNotClaimed",
     "TaskNotDue",
     "TaskNotFailed",
@@ -119,6 +124,7 @@ __all__ = [
     "TaskOptions",
     "TaskQueue",
     "TaskState",
+    "TaskStatus",
     "TaskStopped",
     "TaskTimedOut",
     "TaskValidationError",

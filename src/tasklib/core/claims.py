@@ -10,6 +10,7 @@ from typing import TypeVar
 from tasklib.core import codec, decide
 from tasklib.core.decide import Change
 from tasklib.core.errors import (
+    InvalidOption,
     InvalidWorkerId,
     TaskAlreadyClaimed,
     TaskCancelled,
@@ -26,6 +27,8 @@ from tasklib.core.task import Claim, Task
 C = TypeVar("C", bound=TaskConflict)
 
 WORKER_ID_LIMIT = 255
+SHORTEST_LEASE = 0.001
+LONGEST_LEASE = 1e9
 
 _OVER: dict[Phase, type[TaskConflict]] = {
     Phase.COMPLETED: TaskCompleted,
@@ -53,6 +56,13 @@ def check_worker_id(value: object) -> str:
     if problem:
         raise InvalidWorkerId(f"worker_id {problem}", field="worker_id")
     return value
+
+
+def check_lease(value: object, field: str = "claim_ttl") -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not SHORTEST_LEASE <= value <= LONGEST_LEASE:
+        limits = f"a number of seconds from {SHORTEST_LEASE} to {LONGEST_LEASE:.0f}"
+        raise InvalidOption(f"{field} must be {limits}, got {value!r:.60}", field=field)
+    return float(value)
 
 
 def approach(task: Task, worker_id: str) -> Approach:

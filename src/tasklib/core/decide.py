@@ -152,8 +152,8 @@ def retry_by_hand(task: Task) -> Change:
 
 
 def resume(task: Task, now: datetime) -> Change | None:
-    """The claim door's retry: due now, attempts and history kept. None: the task is due or will be, and nothing changes.
-    What runs is taken from its worker; that attempt counts."""
+    """The claim door's retry: due now, attempts and history kept. None: it waits to be claimed anyway, and nothing
+    changes. What runs is taken from its worker; that attempt counts."""
     phase = phase_of(task)
     if phase is Phase.PENDING or (phase is Phase.WAITING and task.due_at <= now):
         return None

@@ -105,9 +105,7 @@ class Taking:
         for _ in range(10):
             task_id = await submit(store)
             version = (await fetch(store, task_id)).version
-            taken, claimed = await asyncio.gather(
-                store.take(task_id, version, ANNA, 60), claim(other, 1, worker=BERT)
-            )
+            taken, claimed = await asyncio.gather(store.take(task_id, version, ANNA, 60), claim(other, 1, worker=BERT))
             winners = [each for each in (taken, *claimed) if each is not None]
             assert [each.worker_id for each in winners] == [(await fetch(store, task_id)).worker_id]
             await apply(store, completed(winners[0]))
