@@ -114,9 +114,7 @@ def test_what_is_paused_or_at_its_limit_cannot_be_claimed(manager: TaskManager, 
         manager.claim(second, "worker-a")
     assert manager.claim_next("worker-a") == []
     assert manager.get(second) == before
-    run_blocking(
-        manager.engine.control(ControlChange(name=name, paused=False, concurrency=None, operator_rate=None))
-    )
+    run_blocking(manager.engine.control(ControlChange(name=name, paused=False, concurrency=None, operator_rate=None)))
     assert manager.claim(second, "worker-a").attempts == 1
 
 
@@ -225,7 +223,10 @@ def test_a_worker_without_a_good_name(manager: TaskManager, worker_id: Any):
         lambda: manager.claim(task_id, worker_id),
         lambda: manager.claim_next(worker_id),
         *(lambda settle=settle: settle(manager, task_id, worker_id=worker_id) for settle in SETTLES.values()),
-        *(lambda settle=settle: settle(manager, task_id, worker_id=worker_id, version=1) for settle in SETTLES.values()),
+        *(
+            lambda settle=settle: settle(manager, task_id, worker_id=worker_id, version=1)
+            for settle in SETTLES.values()
+        ),
     ]
     for call in calls:
         with pytest.raises(InvalidWorkerId) as caught:

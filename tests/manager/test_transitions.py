@@ -230,5 +230,3 @@ def test_attempts_that_did_not_complete_are_in_the_history(manager: TaskManager)
     assert [(entry["attempt"], entry["worker"]) for entry in history] == [(1, "worker-a"), (2, "worker-b")]
     assert history[0]["error"] == "no luck"
     assert "taken back" in history[1]["error"]
-
-

@@ -95,7 +95,17 @@ def test_a_task_of_another_door_is_shown_as_it_is(manager: TaskManager):
 
 @pytest.mark.parametrize(
     "value",
-    [float("nan"), float("inf"), "nul\0", "\ud800", {1: "a"}, {"a": b"nested bytes"}, object(), {"a": {1, 2}}, "x" * 2**20],
+    [
+        float("nan"),
+        float("inf"),
+        "nul\0",
+        "\ud800",
+        {1: "a"},
+        {"a": b"nested bytes"},
+        object(),
+        {"a": {1, 2}},
+        "x" * 2**20,
+    ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_is_no_json_is_refused_and_nothing_is_written(manager: TaskManager, value: Any):
