@@ -44,6 +44,14 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text())).exclude(path="/api/events")
 
 
+def unhurried(case: Case[Any]) -> Case[Any]:
+    """A claim that waits for a task that never comes would take its time; the rest of the request stays as it is."""
+    body = case.body
+    if isinstance(body, dict) and type(body.get("waitSeconds")) in (int, float) and 0 <= body["waitSeconds"] <= 25:
+        body["waitSeconds"] = 0
+    return case
+
+
 def test_the_committed_file_is_the_schema():
     assert FILE.read_text() == render(), "write it anew: python -m tasklib.server.schema_file"
 
@@ -69,12 +77,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @schema.parametrize()
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_any_request(case: Case[Any], server: Server):
-    case.call_and_validate(base_url=server.url, headers=HEADERS, checks=CHECKS)
+    unhurried(case).call_and_validate(base_url=server.url, headers=HEADERS, checks=CHECKS)
 
 
 def test_any_sequence_of_requests(server: Server):
     class Requests(schema.as_state_machine()):  # type: ignore[misc]
         def get_call_kwargs(self, case: Case[Any]) -> dict[str, object]:
+            unhurried(case)
             return {"base_url": server.url, "headers": HEADERS}
 
         def validate_response(self, response: Any, case: Case[Any], **options: object) -> None:

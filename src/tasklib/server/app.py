@@ -18,7 +18,7 @@ from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.server import bulk, controls, docs, events, health, login, metrics, tasks, types, workers
+from tasklib.server import bulk, claims, controls, docs, events, health, login, metrics, tasks, types, workers
 from tasklib.server.asgi import route_path
 from tasklib.server.auth import Gate
 from tasklib.server.feed import Feed
@@ -34,7 +34,7 @@ from tasklib.server.tokens import Keyring
 VERSION = "1"
 """Of the API."""
 
-ROUTERS = (health, login, bulk, controls, tasks, types, workers, events, metrics)
+ROUTERS = (health, login, bulk, claims, controls, tasks, types, workers, events, metrics)
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`."""
 
 
