@@ -20,6 +20,7 @@ from schemathesis.specs.openapi.checks import (
     use_after_free,
 )
 
+from tasklib.server.claim_schemas import LONGEST_WAIT
 from tasklib.server.schema_file import FILE, render
 from tests.server.conftest import TOKEN
 from tests.server.serving import Server, serving
@@ -45,11 +46,15 @@ schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text())).exclude(pa
 
 
 def unhurried(case: Case[Any]) -> Case[Any]:
-    """A claim that waits for a task that never comes would take its time; the rest of the request stays as it is."""
-    body = case.body
-    if isinstance(body, dict) and type(body.get("waitSeconds")) in (int, float) and 0 <= body["waitSeconds"] <= 25:
-        body["waitSeconds"] = 0
+    """Who waits for what never comes takes all the time allowed; the rest of the request stays as it is."""
+    for given in (case.body, case.query):
+        if isinstance(given, dict) and _is_wait(given.get("waitSeconds")):
+            given["waitSeconds"] = 0
     return case
+
+
+def _is_wait(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST_WAIT
 
 
 def test_the_committed_file_is_the_schema():
