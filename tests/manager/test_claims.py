@@ -5,12 +5,20 @@ from uuid import UUID
 
 import pytest
 
-from tasklib import TaskAlreadyClaimed, TaskFailed, TaskManager, TaskNotClaimed, TaskStatus, WrongWorker
+from tasklib import (
+    ManagedTask,
+    TaskAlreadyClaimed,
+    TaskFailed,
+    TaskManager,
+    TaskNotClaimed,
+    TaskStatus,
+    WrongWorker,
+)
 from tasklib.doors.blocking import run_blocking
 from tests.waiting import eventually
 
 
-def ids(tasks: list) -> list[UUID]:
+def ids(tasks: list[ManagedTask]) -> list[UUID]:
     return [task.id for task in tasks]
 
 
@@ -54,7 +62,7 @@ def test_claiming_next_again_gives_other_tasks(manager: TaskManager):
 
 
 def test_it_waits_until_there_is_something(manager: TaskManager):
-    found: list = []
+    found: list[ManagedTask] = []
     waiting = threading.Thread(target=lambda: found.extend(manager.claim_next("worker-a", wait_seconds=60)))
     waiting.start()
     task_id = manager.submit(1)

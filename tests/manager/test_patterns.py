@@ -71,7 +71,7 @@ def test_checking_task_status(manager: TaskManager):
     manager.claim(task_id, "worker-a")
     manager.complete(task_id, b"result", worker_id="worker-a")
     task = manager.get(str(task_id))
-    assert task.status == TaskStatus.COMPLETED == "completed"
+    assert (task.status, str(task.status)) == (TaskStatus.COMPLETED, "completed")
     assert task.result == b"result"
     assert manager.get_by_idempotency_key("order-123-process") == task
     with pytest.raises(TaskNotFound):

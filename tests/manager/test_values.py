@@ -204,7 +204,7 @@ def test_other_arguments_are_checked(manager: TaskManager):
         (lambda: manager.complete(task_id, worker_id="worker-a", version=True), "version"),
     ):
         with pytest.raises(InvalidInput) as caught:
-            call()  # type: ignore[no-untyped-call]
+            call()
         assert caught.value.field == field
     assert manager.get(task_id).attempts == 0
 
