@@ -254,3 +254,12 @@ def test_a_manager_that_was_closed(backend_url: str):
     for call in calls:
         with pytest.raises(StoreClosed):
             call()
+
+
+def test_a_manager_that_was_given_its_queue_closes_only_itself(manager: TaskManager):
+    closed = TaskManager(manager.engine)
+    task_id = closed.submit(1)
+    closed.close()
+    with pytest.raises(StoreClosed):
+        closed.get(task_id)
+    assert manager.get(task_id).payload == 1

@@ -214,9 +214,26 @@ async def test_who_stopped_waiting_gets_nothing(tmp_path, sqlite_url: str):
 
             async def another_gets_it() -> bool:
                 claims = await claim_next(api, workerId="worker-b")
-                return [(claim["id"], claim["attempts"]) for claim in claims] == [(task_id, 1)]
+                # Version 1: nobody has claimed it before, not even for a moment.
+                return [(claim["id"], claim["attempts"], claim["version"]) for claim in claims] == [(task_id, 1, 1)]
 
             await eventually_async(another_gets_it)
+
+
+async def test_who_left_while_it_was_claimed_leaves_it_to_others(
+    quick: httpx.AsyncClient, memory_engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """The client goes between the claim and the answer."""
+    task_id = await submit(quick)
+
+    async def gone(request: object) -> bool:
+        return True
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fastapi.Request.is_disconnected", gone)
+        await post(quick, "", waitSeconds=5)
+    (claim,) = await claim_next(quick, workerId="worker-b")
+    assert (claim["id"], claim["attempts"], claim["version"]) == (task_id, 1, 3)
 
 
 @pytest.mark.parametrize(
