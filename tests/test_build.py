@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -64,10 +63,10 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def unpacked(sdist: Path, tmp_path: Path) -> Iterator[Path]:
+def unpacked(sdist: Path, tmp_path: Path) -> Path:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
-    yield tmp_path / sdist.name.removesuffix(".tar.gz")
+    return tmp_path / sdist.name.removesuffix(".tar.gz")
 
 
 def test_the_build_is_of_these_sources():

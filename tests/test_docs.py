@@ -60,6 +60,7 @@ def _run(command: list[str], folder: Path, env: dict[str, str]) -> None:
 def test_blocks_say_what_they_are(page: Path):
     """A fence that nobody knows is a block that nobody checks."""
     known = {"python", "sql", "bash", "ini", "mermaid", ""}
+    known |= {"sh", "javascript"}  # files of examples/, shown whole: test_claim_workers.py runs and compares them
     for block in blocks(page):
         assert block.language in known, f"{page.name}:{block.line}: {block.language}"
         assert block.note in ("", "no-run") or block.file, f"{page.name}:{block.line}: {block.note}"

@@ -69,6 +69,8 @@ from tasklib.doors.library import (
     wait_for,
     wait_for_async,
 )
+from tasklib.doors.managed import ManagedTask, TaskStatus
+from tasklib.doors.manager import AsyncTaskManager, TaskManager
 from tasklib.doors.queue import TaskQueue
 from tasklib.doors.remote import RemoteQueue
 from tasklib.doors.tq import tq
@@ -80,6 +82,7 @@ from tasklib.worker.worker import TaskWorker
 __version__ = "0.1.0"
 
 __all__ = [
+    "AsyncTaskManager",
     "Config",
     "Fail",
     "InvalidConfig",
@@ -88,6 +91,7 @@ __all__ = [
     "InvalidTask",
     "InvalidValue",
     "InvalidWorkerId",
+    "ManagedTask",
     "MaxAttemptsReached",
     "MissingExtra",
     "QueueInUse",
@@ -113,6 +117,7 @@ __all__ = [
     "TaskFunction",
     "TaskHandle",
     "TaskLibError",
+    "TaskManager",
     "TaskNotClaimed",
     "TaskNotDue",
     "TaskNotFailed",
@@ -121,6 +126,7 @@ __all__ = [
     "TaskOptions",
     "TaskQueue",
     "TaskState",
+    "TaskStatus",
     "TaskStopped",
     "TaskTimedOut",
     "TaskValidationError",

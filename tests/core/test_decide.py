@@ -9,7 +9,14 @@ import pytest
 from tasklib.core import decide
 from tasklib.core.codec import ERROR_LIMIT
 from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED, Change, Verdict, bucket_of, judge
-from tasklib.core.errors import TaskCancelled, TaskCompleted, TaskConflict, TaskNotFailed, TaskNotTerminal
+from tasklib.core.errors import (
+    MaxAttemptsReached,
+    TaskCancelled,
+    TaskCompleted,
+    TaskConflict,
+    TaskNotFailed,
+    TaskNotTerminal,
+)
 from tasklib.core.ids import uuid7
 from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
@@ -227,6 +234,74 @@ def test_retry_by_hand_of_anything_else_is_refused(found: Task):
     with pytest.raises(TaskNotFailed) as caught:
         decide.retry_by_hand(found)
     assert (caught.value.task_id, caught.value.state) == (ID, found.state)
+
+
+def test_resume_of_a_final_failure_keeps_its_attempts():
+    change = decide.resume(task("failed", final=True, retry_count=1, max_retries=3), NOON)
+    assert change == Change(ID, 7, None, None, TaskState.PENDING, 2, False, due_in=0.0, leaves=TaskState.FAILED)
+
+
+def test_resume_of_a_failure_that_waits_for_later():
+    later = NOON + timedelta(seconds=1)
+    change = decide.resume(task("failed", retry_count=2, next_retry_at=later), NOON)
+    assert change == Change(ID, 7, None, None, TaskState.PENDING, 2, False, due_in=0.0)
+
+
+def test_resume_of_what_runs_takes_it_from_its_worker_and_counts_the_attempt():
+    change = decide.resume(running(retry_count=1, max_retries=3), NOON)
+    assert change is not None
+    assert guard(change) == (ID, 7, "anna", None)
+    assert (change.state, change.retry_count, change.terminal, change.due_in) == (TaskState.PENDING, 2, False, 0.0)
+    assert (change.error, change.leaves) == (None, None)
+    entry = json.loads(change.entry or "")
+    assert (entry["attempt"], entry["worker"]) == (2, "anna")
+    assert "lost" not in entry
+
+
+def test_resume_of_what_was_asked_to_stop_stops_it():
+    change = decide.resume(running(cancel_requested_at=NOON), NOON)
+    assert change is not None
+    assert (change.state, change.terminal, change.retry_count, change.bucket) == (TaskState.CANCELLED, True, 1, UNTIMED)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        task("pending"),
+        task("pending", scheduled_at=NOON + timedelta(days=1)),
+        task("failed", retry_count=1),
+        task("failed", retry_count=1, next_retry_at=NOON),
+    ],
+)
+def test_resume_of_what_waits_to_be_claimed_changes_nothing(found: Task):
+    assert decide.resume(found, NOON) is None
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **fields: task("failed", final=True, **fields), running], ids=["failed", "running"]
+)
+def test_resume_is_refused_when_no_attempts_are_left(make):
+    for retry_count, max_retries in ((0, 0), (3, 3), (5, 3)):
+        with pytest.raises(MaxAttemptsReached) as caught:
+            decide.resume(make(retry_count=retry_count, max_retries=max_retries), NOON)
+        assert caught.value.task_id == ID
+    for retry_count, max_retries in ((2, 3), (10**6, -1)):
+        change = decide.resume(make(retry_count=retry_count, max_retries=max_retries), NOON)
+        assert change is not None
+        assert change.retry_count == retry_count + 1
+
+
+@pytest.mark.parametrize(
+    ("found", "error"),
+    [
+        (task("completed", final=True), TaskCompleted),
+        (task("cancelled", final=True), TaskCancelled),
+        (task("on hold"), TaskConflict),
+    ],
+)
+def test_resume_of_what_is_over_is_refused(found: Task, error: type[TaskConflict]):
+    with pytest.raises(error):
+        decide.resume(found, NOON)
 
 
 @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])

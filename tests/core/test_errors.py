@@ -125,6 +125,11 @@ def test_data_sits_in_attributes():
     assert str(task_id) in str(missing)
     conflict = TaskConflict("taken", task_id=task_id, state="running")
     assert (conflict.task_id, conflict.state, str(conflict)) == (task_id, "running", "taken")
+    assert (conflict.version, conflict.worker_id) == (None, None)
+    claimed = TaskConflict("taken", version=3, worker_id="anna")
+    assert (claimed.version, claimed.worker_id) == (3, "anna")
+    unknown = TaskNotFound(key="order-1")
+    assert (unknown.task_id, unknown.key, str(unknown)) == (None, "order-1", "no task with idempotency key 'order-1'")
     extra = MissingExtra("postgres", "asyncpg", "a PostgreSQL store")
     assert extra.extra == "postgres"
     assert "pip install 'tasklib[postgres]'" in str(extra)

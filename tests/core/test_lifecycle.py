@@ -31,9 +31,15 @@ ALLOWED = {
         Event.RELEASE: Phase.PENDING,
         Event.STOP: Phase.CANCELLED,
         Event.ASK_TO_STOP: Phase.RUNNING,
+        Event.RESUME: Phase.PENDING,
     },
-    Phase.WAITING: {Event.CLAIM: Phase.RUNNING, Event.CANCEL: Phase.CANCELLED, Event.RETRY: Phase.PENDING},
-    Phase.FAILED: {Event.RETRY: Phase.PENDING},
+    Phase.WAITING: {
+        Event.CLAIM: Phase.RUNNING,
+        Event.CANCEL: Phase.CANCELLED,
+        Event.RETRY: Phase.PENDING,
+        Event.RESUME: Phase.PENDING,
+    },
+    Phase.FAILED: {Event.RETRY: Phase.PENDING, Event.RESUME: Phase.PENDING},
     Phase.COMPLETED: {},
     Phase.CANCELLED: {},
 }
@@ -62,7 +68,10 @@ def test_an_unknown_phase_goes_nowhere():
 
 
 def test_nothing_but_a_retry_leaves_a_terminal_phase():
-    assert {(start, event) for start, event in MOVES if start in TERMINAL} == {(Phase.FAILED, Event.RETRY)}
+    assert {(start, event) for start, event in MOVES if start in TERMINAL} == {
+        (Phase.FAILED, Event.RETRY),
+        (Phase.FAILED, Event.RESUME),
+    }
 
 
 def test_every_phase_can_be_reached_and_every_event_does_something():

@@ -98,6 +98,7 @@ REQUESTS = {
     ("GET", "/metrics"): Need.READ,
     ("GET", "/api/audit"): Need.READ,
     ("POST", "/api/tasks"): Need.SUBMIT,
+    ("POST", "/api/claims"): Need.CLAIM,
     ("POST", "/api/tasks/pause"): Need.OPERATE,
     ("POST", "/api/tasks/rate-limit"): Need.OPERATE,
     ("POST", "/api/tasks/bulk/cancel"): Need.OPERATE,
@@ -106,6 +107,7 @@ REQUESTS = {
 }
 BODIES: dict[str, Any] = {
     "/api/tasks": {"type": "t", "payload": 1},
+    "/api/claims": {"workerId": "w", "types": ["nothing"]},
     "/api/tasks/rate-limit": {"tasksPerSecond": 1},
     "/api/tasks/bulk/cancel": {"filter": {}},
     "/api/types/t": {"concurrency": 1},
@@ -133,7 +135,16 @@ def test_what_is_not_listed_needs_an_operator():
     assert need_of("POST", "/api/anything") is Need.OPERATE
     assert need_of("DELETE", "/healthz") is Need.OPERATE
     assert need_of("GET", "/api/anything") is Need.READ
-    assert GRANTS[Role.ADMIN] == {Need.READ, Need.SUBMIT, Need.OPERATE}
+    assert need_of("POST", "/api/claimsx") is Need.OPERATE
+    assert GRANTS[Role.ADMIN] == {*Need} - {Need.NOTHING}
+
+
+def test_claims_are_for_those_who_work():
+    """Their payloads are not masked."""
+    claims = {(method, path) for method, path in routes() if path.startswith("/api/claims")}
+    assert len(claims) == 6
+    assert {need_of(method, path) for method, path in claims} == {Need.CLAIM}
+    assert {role for role, granted in GRANTS.items() if Need.CLAIM in granted} == {Role.WORKER, Role.ADMIN}
 
 
 async def test_a_revoked_token_is_refused(engine: Engine, monkeypatch: pytest.MonkeyPatch):
@@ -198,7 +209,11 @@ async def test_sessions(engine: Engine):
     async with client_of(make_app(engine), token=None) as browser:
         refused(await browser.post("/api/login", json={"token": "wrong"}, headers=BROWSER), 401, "unauthorized")
         answer = await browser.post("/api/login", json={"token": TOKEN}, headers=BROWSER)
-        assert answer.json() == {"label": "TASKLIB_TOKEN", "role": "admin", "may": ["read", "submit", "operate"]}
+        assert answer.json() == {
+            "label": "TASKLIB_TOKEN",
+            "role": "admin",
+            "may": ["read", "submit", "claim", "operate"],
+        }
         cookie = answer.headers["set-cookie"]
         assert cookie.startswith(f"{COOKIE}=")
         assert "httponly" in cookie.lower()

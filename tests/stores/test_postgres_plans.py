@@ -43,6 +43,7 @@ STATEMENTS = {
         "'{work}', '{NULL}', 500, 500, 'w', '10 min', '0', false, '{}'",
         {"ix_tasks_ready", "ix_tasks_running", "tasks_pkey"},
     ),
+    "take": ("'00000000-0000-0000-0000-000000000001', 1, 'w', '10 min', '0', '{}'", {"tasks_pkey"}),
     "promote": ("'0'", {"ix_tasks_waiting", "tasks_pkey"}),
     "complete": (f"{ID}, '{{1}}', '{{w}}', '{{0}}', '{{null}}', '{{1}}', '{{1}}', '0'", {"tasks_pkey"}),
     "settle": (

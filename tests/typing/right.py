@@ -10,7 +10,21 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 import tasklib
-from tasklib import Config, RetryPolicy, Task, TaskFunction, TaskHandle, TaskQueue, TaskWorker, task, tq
+from tasklib import (
+    AsyncTaskManager,
+    Config,
+    ManagedTask,
+    RetryPolicy,
+    Task,
+    TaskFunction,
+    TaskHandle,
+    TaskManager,
+    TaskQueue,
+    TaskStatus,
+    TaskWorker,
+    task,
+    tq,
+)
 from tasklib.doors.tq import TypeContext
 
 
@@ -192,3 +206,42 @@ async def a_queue_of_ones_own() -> None:
     assert_type(queue.process_batch(), int)
     assert_type(await queue.process_batch_async(), int)
     assert_type(queue.is_paused(), bool)
+
+
+def claims_by_hand() -> None:
+    with TaskManager("memory://", claim_ttl=60) as manager:
+        assert_type(manager, TaskManager)
+        task_id = manager.submit({"n": 1}, idempotency_key="k", max_attempts=3, name="mail", priority=1, tags={"a": 1})
+        assert_type(task_id, UUID)
+        for payload in (b"bytes", "text", 0, False, 1.5, [1, "two"], {"mail": Mail(to="ada@example.com")}):
+            manager.submit(payload)
+        manager.submit(Mail(to="ada@example.com"))
+        claimed = manager.claim(task_id, "agent-1")
+        assert_type(claimed, ManagedTask)
+        assert_type(claimed.claimed_by, str | None)
+        assert_type(claimed.version, int)
+        assert_type(manager.claim_next("agent-1", names=["mail"], limit=5, wait_seconds=1.5), list[ManagedTask])
+        assert_type(manager.extend(str(task_id), worker_id="agent-1", ttl=5), ManagedTask)
+        manager.complete(task_id, {"sent": True}, worker_id="agent-1", version=claimed.version)
+        manager.complete(task_id, b"done", worker_id="agent-1")
+        manager.complete(task_id, worker_id="agent-1")
+        manager.fail(task_id, ValueError("no"), worker_id="agent-1", retryable=False)
+        manager.fail(task_id, "no", worker_id="agent-1")
+        manager.release(task_id, worker_id="agent-1")
+        assert_type(manager.retry(task_id), ManagedTask)
+        assert_type(manager.get_by_idempotency_key("k").payload, Any)
+        assert_type(manager.list(TaskStatus.PENDING), list[ManagedTask])
+        assert_type(manager.list("pending", name="mail", limit=3), list[ManagedTask])
+        manager.delete(task_id)
+    TaskManager(Config())
+    TaskManager()
+
+
+async def claims_by_hand_awaited() -> None:
+    async with AsyncTaskManager("memory://") as manager:
+        assert_type(manager, AsyncTaskManager)
+        task_id = await manager.submit(b"bytes")
+        assert_type(task_id, UUID)
+        assert_type(await manager.claim_next("agent-1"), list[ManagedTask])
+        assert_type((await manager.get(task_id)).status, str)
+        await manager.complete(task_id, [1], worker_id="agent-1")

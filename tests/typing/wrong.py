@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 import tasklib
-from tasklib import Config, TaskQueue, TaskWorker, task, tq
+from tasklib import AsyncTaskManager, Config, TaskManager, TaskQueue, TaskWorker, task, tq
 
 
 @task
@@ -138,3 +138,27 @@ def the_fluent_door() -> None:
     TaskQueue("sqlite:///tasks.db").enqueue("crawl")  # type: ignore[call-arg]  # error: a payload is needed
     text: str = TaskQueue().process_batch()  # type: ignore[assignment]  # error: a number
     print(text)
+
+
+def claims_by_hand(manager: TaskManager, task_id: UUID) -> None:
+    manager.submit()  # type: ignore[call-arg]  # error: a task needs a payload
+    manager.submit(None)  # type: ignore[arg-type]  # error: None is no payload
+    manager.submit(object())  # type: ignore[arg-type]  # error: no JSON value
+    manager.submit(1, max_attempts="3")  # type: ignore[arg-type]  # error: wrong type
+    manager.submit(1, max_retries=3)  # type: ignore[call-arg]  # error: this door counts attempts
+    manager.claim(task_id)  # type: ignore[call-arg]  # error: who claims it?
+    manager.claim(7, "agent-1")  # type: ignore[arg-type]  # error: no id
+    manager.complete(task_id, 1)  # type: ignore[call-arg]  # error: who completes it?
+    manager.complete(task_id, 1, "agent-1")  # type: ignore[call-arg]  # error: keyword only
+    manager.fail(task_id, worker_id="agent-1")  # type: ignore[call-arg]  # error: an error is needed
+    manager.fail(task_id, 404, worker_id="agent-1")  # type: ignore[arg-type]  # error: neither exception nor text
+    print(manager.claim_next("agent-1", limit=2).payload)  # type: ignore[attr-defined]  # error: a list
+    print(manager.get(task_id).state)  # type: ignore[attr-defined]  # error: it is called status
+    manager.get(task_id).attempts = 3  # type: ignore[misc]  # error: frozen
+    TaskManager(7)  # type: ignore[arg-type]  # error: no queue
+
+
+async def claims_by_hand_awaited(manager: AsyncTaskManager, task_id: UUID) -> None:
+    print(manager.get(task_id).payload)  # type: ignore[attr-defined]  # error: must be awaited
+    with manager:  # type: ignore[attr-defined]  # error: async with
+        pass

@@ -10,7 +10,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tasklib.core.codec import clip_error
-from tasklib.core.errors import TaskCancelled, TaskCompleted, TaskConflict, TaskNotFailed, TaskNotTerminal
+from tasklib.core.errors import (
+    MaxAttemptsReached,
+    TaskCancelled,
+    TaskCompleted,
+    TaskConflict,
+    TaskNotFailed,
+    TaskNotTerminal,
+)
 from tasklib.core.lifecycle import STATE_OF, TERMINAL, Event, Phase, move, phase_of
 from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
@@ -142,6 +149,27 @@ def retry_by_hand(task: Task) -> Change:
     guard = _Guard(task.id, task.version, task.worker_id, None)
     leaves = TaskState.FAILED if phase in TERMINAL else None
     return _to(guard, Event.RETRY, 0, start=phase, due_in=0.0)._replace(leaves=leaves)
+
+
+def resume(task: Task, now: datetime) -> Change | None:
+    """The claim door's retry: due now, attempts and history kept. None: it waits to be claimed anyway, and nothing
+    changes. What runs is taken from its worker; that attempt counts."""
+    phase = phase_of(task)
+    if phase is Phase.PENDING or (phase is Phase.WAITING and task.due_at <= now):
+        return None
+    if move(phase, Event.RESUME) is None:
+        raise _conflict(task, "retried")
+    guard = _Guard(task.id, task.version, task.worker_id, None)
+    attempt = _Attempt(task.retry_count, task.max_retries, task.worker_id, task.started_at)
+    taken_back = f"TaskRetried: taken back from worker {task.worker_id} by a retry"
+    if phase is Phase.RUNNING and task.cancel_requested_at is not None:
+        return _stopped(guard, attempt, taken_back, 0)._replace(bucket=UNTIMED)
+    if 0 < task.max_attempts <= task.attempts:
+        message = f"task {task.id} has used all of its {task.max_attempts} attempts"
+        raise MaxAttemptsReached(message, task_id=task.id, state=task.state)
+    entry = attempt.entry(taken_back) if phase is Phase.RUNNING else None
+    leaves = TaskState.FAILED if phase in TERMINAL else None
+    return _to(guard, Event.RESUME, task.attempts, start=phase, due_in=0.0, entry=entry)._replace(leaves=leaves)
 
 
 def check_deletable(task: Task) -> None:

@@ -82,20 +82,32 @@ class TaskDefinitionError(InvalidInput):
 class TaskNotFound(TaskLibError, LookupError):
     code = "task_not_found"
 
-    def __init__(self, task_id: UUID | str) -> None:
-        super().__init__(f"no task with id {task_id}")
+    def __init__(self, task_id: UUID | str | None = None, *, key: str | None = None) -> None:
+        super().__init__(f"no task with id {task_id}" if key is None else f"no task with idempotency key {key!r}")
         self.task_id = task_id
+        self.key = key
 
 
 class TaskConflict(TaskLibError):
-    """The task is in a state that does not allow this. `state` is the state it was found in."""
+    """The task is in a state that does not allow this. `state` is the state it was found in; where the conflict is
+    about a claim, `version` and `worker_id` say whose it is now."""
 
     code = "task_conflict"
 
-    def __init__(self, message: str, *, task_id: UUID | None = None, state: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        task_id: UUID | None = None,
+        state: str | None = None,
+        version: int | None = None,
+        worker_id: str | None = None,
+    ) -> None:
         super().__init__(message)
         self.task_id = task_id
         self.state = state
+        self.version = version
+        self.worker_id = worker_id
 
 
 class TaskAlreadyClaimed(TaskConflict):

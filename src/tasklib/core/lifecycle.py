@@ -29,6 +29,7 @@ class Event(StrEnum):
     ASK_TO_STOP = "cancel while running"
     CANCEL = "cancel"
     RETRY = "retry by hand"
+    RESUME = "retry with attempts kept"
 
 
 MOVES: dict[tuple[Phase, Event], Phase] = {
@@ -44,6 +45,9 @@ MOVES: dict[tuple[Phase, Event], Phase] = {
     (Phase.WAITING, Event.CANCEL): Phase.CANCELLED,
     (Phase.WAITING, Event.RETRY): Phase.PENDING,
     (Phase.FAILED, Event.RETRY): Phase.PENDING,
+    (Phase.RUNNING, Event.RESUME): Phase.PENDING,
+    (Phase.WAITING, Event.RESUME): Phase.PENDING,
+    (Phase.FAILED, Event.RESUME): Phase.PENDING,
 }
 
 STATE_OF: dict[Phase, TaskState] = {

@@ -96,6 +96,11 @@ class Config(BaseSettings):
         return min(self.heartbeat_seconds, self.lock_timeout_seconds / 3, self.dead_after_seconds / 3)
 
     @property
+    def recovery_seconds(self) -> float:
+        """How often to look for what dead workers hold."""
+        return min(10.0, max(0.25, min(self.lock_timeout_seconds, self.dead_after_seconds) / 4))
+
+    @property
     def retry_policy(self) -> RetryPolicy:
         return RetryPolicy(
             base=self.base_retry_delay_seconds,

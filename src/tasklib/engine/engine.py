@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 import weakref
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from tasklib.core import decide
 from tasklib.core.decide import Verdict
-from tasklib.core.errors import StoreClosed, TaskConflict, TaskNotFound, WaitTimeout
+from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound, WaitTimeout
 from tasklib.core.task import NewTask, Task, is_terminal
 from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
@@ -27,10 +28,11 @@ from tasklib.stores.base import (
     NameStats,
     Page,
     Point,
+    Store,
     WorkerInfo,
 )
 
-_TRIES = 100
+TRIES = 100
 """How often an operation reads again after losing a race. Each loss means that somebody else got on."""
 
 
@@ -43,6 +45,7 @@ class Engine:
         self._open: dict[int, _Opened] = {}
         self._pid = os.getpid()
         self._closed = False
+        self._recovered_at: float | None = None
 
     # -- stores -------------------------------------------------------------------------------------------------------
 
@@ -110,7 +113,7 @@ class Engine:
     async def cancel(self, task_id: UUID) -> Task:
         """Cancels a waiting task, or asks a running one to stop. Returns the task as it is then."""
         store = await self.store()
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             task = await self.need(task_id)
             change = decide.cancel(task)
             if change is not None:
@@ -123,7 +126,7 @@ class Engine:
     async def retry(self, task_id: UUID) -> Task:
         """A failed task anew: all attempts, due now, history kept."""
         store = await self.store()
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             change = decide.retry_by_hand(await self.need(task_id))
             if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
                 return await self.need(task_id)
@@ -131,7 +134,7 @@ class Engine:
 
     async def delete(self, task_id: UUID) -> None:
         store = await self.store()
-        for _ in range(_TRIES):
+        for _ in range(TRIES):
             task = await self.need(task_id)
             decide.check_deletable(task)
             if (await store.delete([(task.id, task.version)]))[0] is not Verdict.LOST:
@@ -144,9 +147,16 @@ class Engine:
         lost = await store.lost_leases(self.config.dead_after_seconds, limit)
         if not lost:
             return 0
-        reason = "WorkerLost: worker {} vanished while it ran this task: its lease or its heartbeat ran out"
-        verdicts = await store.settle([decide.expire(task, reason.format(task.worker_id)) for task in lost])
+        verdicts = await store.settle([decide.expire(task, worker_lost(task)) for task in lost])
         return verdicts.count(Verdict.APPLIED)
+
+    async def recover(self, *, at_once: bool) -> int:
+        """`expire` for those who have no janitor; unless `at_once`, no more often than a janitor would."""
+        now = time.monotonic()
+        if not at_once and self._recovered_at is not None and now - self._recovered_at < self.config.recovery_seconds:
+            return 0
+        self._recovered_at = now
+        return await self.expire()
 
     async def prune(
         self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
@@ -208,6 +218,26 @@ class Engine:
             if isinstance(watching, AsyncGenerator):
                 await watching.aclose()
         raise StoreClosed("the queue was closed while waiting")
+
+
+class StoreEngine(Engine):
+    """The same on one store that somebody made, for the event loop that uses it first."""
+
+    def __init__(self, store: Store, config: Config) -> None:
+        super().__init__(config, clock_offset=store.clock_offset)
+        self._given = store
+        self._taken = False
+
+    def new_store(self) -> Backend:
+        if self._taken:
+            raise StoreError("a store belongs to one event loop; give the queue's URL to use it from several")
+        self._taken = True
+        return cast(Backend, self._given)
+
+
+def worker_lost(task: Task) -> str:
+    """The error of an attempt whose worker is gone."""
+    return f"WorkerLost: worker {task.worker_id} vanished while it ran this task: its lease or its heartbeat ran out"
 
 
 @dataclass(slots=True)

@@ -19,6 +19,7 @@ from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.server import (
     bulk,
+    claims,
     controls,
     dashboard,
     docs,
@@ -46,7 +47,7 @@ from tasklib.server.tokens import Keyring
 VERSION = "1"
 """Of the API."""
 
-ROUTERS = (health, login, bulk, controls, tasks, types, workers, series, events, metrics, dashboard)
+ROUTERS = (health, login, bulk, claims, controls, tasks, types, workers, series, events, metrics, dashboard)
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`."""
 
 

@@ -16,6 +16,7 @@ from tasklib.server.tokens import NOBODY_ASKED, Identity, Keyring, Need
 HEALTH = frozenset({"/healthz", "/readyz"})
 PUBLIC = frozenset({*(("GET", path) for path in HEALTH), ("GET", "/login"), ("POST", "/api/login")})
 """All that is answered without a token, beside files under /assets/."""
+CLAIMS = "/api/claims"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 IDENTITY = "tasklib.identity"
 """Where the scope says who asks."""
@@ -29,6 +30,8 @@ def need_of(method: str, path: str) -> Need:
         return Need.READ
     if (method, path) == ("POST", "/api/tasks"):
         return Need.SUBMIT
+    if method == "POST" and (path == CLAIMS or path.startswith(f"{CLAIMS}/")):
+        return Need.CLAIM
     return Need.OPERATE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasklib.server.claim_schemas import ClaimConflict
 from tasklib.server.problems import MEDIA_TYPE, TITLES
 from tasklib.server.schemas import Problem
 
@@ -24,6 +25,12 @@ def problems(*statuses: int) -> Responses:
     }
 
 
+def claim_conflict() -> Responses:
+    """The response to whoever settles a claim that is not theirs."""
+    schema = {"$ref": "#/components/schemas/ClaimConflict"}
+    return {409: {"description": TITLES[409], "content": {MEDIA_TYPE: {"schema": schema}}}}
+
+
 BODY = (413, 415)
 """Beside these where there is a body."""
 
@@ -33,7 +40,9 @@ def amend(schema: dict[str, Any]) -> dict[str, Any]:
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    schemas["Problem"] = _inlined(Problem.model_json_schema(ref_template="#/components/schemas/{model}"), schemas)
+    for model in (Problem, ClaimConflict):
+        own = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas[model.__name__] = _inlined(own, schemas)
     schema["components"]["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "A token, as `tasklib token create` prints it."},
     }

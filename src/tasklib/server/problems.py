@@ -110,6 +110,7 @@ def of_error(error: TaskLibError) -> JSONResponse | None:
         more["field"] = f"payload.{error.field}" if error.field else "payload"
     if isinstance(error, TaskConflict) and error.state is not None:
         more["currentStatus"] = shown_status(error.state)
+        more["version"], more["workerId"] = error.version, error.worker_id
     return problem(status, error.code, str(error), headers=headers, **more)
 
 

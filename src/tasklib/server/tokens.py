@@ -38,14 +38,16 @@ class Need(StrEnum):
     NOTHING = "nothing"
     READ = "read"
     SUBMIT = "submit"
+    CLAIM = "claim"
+    """Payloads are not masked there: it is for those who do the work."""
     OPERATE = "operate"
 
 
 GRANTS: dict[Role, frozenset[Need]] = {
     Role.READ_ONLY: frozenset({Need.READ}),
     Role.OPERATOR: frozenset({Need.READ, Need.OPERATE}),
-    Role.WORKER: frozenset({Need.READ, Need.SUBMIT}),
-    Role.ADMIN: frozenset({Need.READ, Need.SUBMIT, Need.OPERATE}),
+    Role.WORKER: frozenset({Need.READ, Need.SUBMIT, Need.CLAIM}),
+    Role.ADMIN: frozenset({Need.READ, Need.SUBMIT, Need.CLAIM, Need.OPERATE}),
 }
 
 

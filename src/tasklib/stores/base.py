@@ -284,6 +284,11 @@ class Store(Protocol):
         for the whole fleet, and what they defer uses no attempt. Promotes what has become due first."""
         ...
 
+    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        """Claims this one task by hand: if it is still at `version`, claimable, due, not paused and within its limits;
+        otherwise None, and nothing is written. The limits are those of `claim`, and exact together with it."""
+        ...
+
     async def held(self, worker_id: str) -> list[Claim]:
         """All that runs under this worker: how a worker finds claims whose reply was lost."""
         ...

@@ -27,9 +27,8 @@ class Janitor:
         self._recovered = recovered
 
     async def run(self) -> None:
-        shortest = min(self._config.lock_timeout_seconds, self._config.dead_after_seconds)
         chores = [
-            self._every(min(10.0, max(0.25, shortest / 4)), self.expire),
+            self._every(self._config.recovery_seconds, self.expire),
             self._every(TIDY_EVERY_SECONDS, self._tidy),
             self._every(SAMPLE_EVERY_SECONDS, self._sample),
         ]

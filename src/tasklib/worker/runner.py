@@ -101,10 +101,12 @@ def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
             return outcome
 
 
-def describe(error: BaseException) -> str:
-    """The traceback as text, from the handler on, whatever the exception's own methods do."""
+def describe(error: BaseException, *, whole: bool = False) -> str:
+    """The traceback as text, from the handler on unless `whole`, whatever the exception's own methods do."""
     try:
-        frames = error.__traceback__.tb_next if error.__traceback__ else None
+        frames = error.__traceback__
+        if frames is not None and not whole:
+            frames = frames.tb_next
         text = "".join(traceback.format_exception(type(error), error, frames, limit=-50))
     except BaseException:
         text = f"{type(error).__name__}: {_text(error)}"

@@ -268,6 +268,69 @@ SELECT
     ),
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 
+-- name: take
+-- One task by its id. $1 id, $2 version, $3 worker, $4 lease, $5 offset, $6 the names whose concurrency limits have room:
+-- counted under their lock. Gives the claim; or, in `uncounted`, the task's name, if what runs must be counted first.
+WITH wanted AS MATERIALIZED (
+    SELECT id, name FROM {schema}.tasks
+    WHERE id = $1 AND version = $2 AND state IN ('pending', 'failed') AND completed_at IS NULL
+      AND coalesce(next_retry_at, scheduled_at) <= clock_timestamp() + $5::interval
+), limits AS MATERIALIZED (
+    SELECT c.name, c.paused, c.rate IS NOT NULL AS has_rate,
+        c.concurrency IS NOT NULL AND c.name <> ALL ($6::text[]) AS needs_count
+    FROM {schema}.task_controls c
+    WHERE (c.paused OR c.limited) AND EXISTS (SELECT FROM wanted w WHERE c.name IN ('', w.name))
+), able AS MATERIALIZED (
+    SELECT id FROM wanted WHERE NOT EXISTS (SELECT FROM limits WHERE paused OR needs_count)
+), buckets AS MATERIALIZED (
+    -- As in a claim: under the lock of their rows, in name order, before the task itself is touched.
+    SELECT
+        c.name,
+        CASE WHEN c.paused THEN 0 ELSE least(greatest(1, c.rate), c.tokens + c.rate * greatest(0,
+            extract(epoch FROM clock_timestamp() + $5::interval - c.refilled_at)::double precision)) END AS tokens
+    FROM {schema}.task_controls c
+    WHERE c.name = ANY (ARRAY(SELECT l.name FROM limits l WHERE l.has_rate)) AND EXISTS (SELECT FROM able)
+    ORDER BY c.name
+    FOR UPDATE
+), picked AS MATERIALIZED (
+    SELECT id FROM able WHERE NOT EXISTS (SELECT FROM buckets WHERE tokens + 1e-9 < 1)
+), clock AS MATERIALIZED (
+    SELECT clock_timestamp() + $5::interval AS now
+), claimed AS (
+    UPDATE {schema}.tasks t SET
+        state = 'running',
+        worker_id = $3,
+        locked_until = (SELECT now FROM clock) + $4::interval,
+        started_at = (SELECT now FROM clock),
+        updated_at = (SELECT now FROM clock),
+        next_retry_at = NULL,
+        cancel_requested_at = NULL,
+        ready = false,
+        version = t.version + 1
+    WHERE t.id = ANY (ARRAY(SELECT id FROM picked))
+      -- Once more: the row may have been in somebody's hands since it was looked at.
+      AND t.version = $2 AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL
+    RETURNING
+        t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds,
+        t.retry_policy, t.started_at, t.tags, t.trace,
+        (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
+            OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone
+), spent AS (
+    UPDATE {schema}.task_controls c SET
+        tokens = b.tokens - 1,
+        refilled_at = greatest(c.refilled_at, (SELECT now FROM clock))
+    FROM buckets b
+    WHERE c.name = b.name AND EXISTS (SELECT FROM claimed)
+)
+SELECT
+    id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
+    retry_policy, started_at, tags, trace, alone, NULL AS uncounted
+FROM claimed
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, w.name
+FROM wanted w
+WHERE EXISTS (SELECT FROM limits WHERE needs_count) AND NOT EXISTS (SELECT FROM limits WHERE paused);
+
 -- name: held
 SELECT
     id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds, retry_policy, started_at, tags, trace,

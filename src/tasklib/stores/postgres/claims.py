@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
+from uuid import UUID
 
 from tasklib.core.task import Claim
 from tasklib.stores.base import Claimed, ClaimRequest
@@ -73,6 +74,30 @@ class Claims:
             self._look_again = _FIRST_LOOK
             return Claimed(claims, None)
         return Claimed(claims, self._next(seen))
+
+    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        """One statement, unless a concurrency limit concerns the task. Safe to repeat after a lost reply: the version
+        has moved then, and whoever asked finds the task to be theirs."""
+        values = (task_id, version, worker_id, timedelta(seconds=lease_seconds), self._calls.offset)
+
+        async def statement(connection: Connection, counted: Sequence[str]) -> Claim | str | None:
+            found = await connection.fetchrow(self._calls.sql["take"], *values, counted)
+            if found is None:
+                return None
+            *claim, uncounted = found
+            return Claim._make(claim) if uncounted is None else str(uncounted)
+
+        async def work(connection: Connection, timeout: float) -> Claim | None:
+            async with asyncio.timeout(timeout):
+                taken = await statement(connection, [])
+            if not isinstance(taken, str):
+                return taken
+            async with transaction(connection, timeout):
+                room = await Room.lock(self._calls, connection, [taken])
+                taken = None if room.full else await statement(connection, room.names)
+            return None if isinstance(taken, str) else taken
+
+        return await self._calls.run(work)
 
     def _next(self, seen: _Seen) -> float | None:
         """When it is worth asking again. Where that depends on others, soon at first, then less and less often."""

@@ -104,6 +104,9 @@ class PostgresStore:
     async def claim(self, request: ClaimRequest) -> Claimed:
         return await self._claims.claim(request)
 
+    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        return await self._claims.take(task_id, version, worker_id, lease_seconds)
+
     async def held(self, worker_id: str) -> list[Claim]:
         return [Claim._make(row) for row in await looks.fetch(self._calls, "held", worker_id)]
 

@@ -39,18 +39,20 @@ def claim(connection: apsw.Connection, request: ClaimRequest, clock_offset: floa
     caps = _caps(request, survey.busy, permits)
     rows = _pick(connection, caps, _wanted(request, permits), survey.now)
     kept = _may_wait(rows, request.slots, permits)
-    if kept:
-        parameters = {
-            "rowids": json.dumps([row[0] for row in kept]),
-            "worker_id": request.worker_id,
-            "now": survey.now,
-            "lease": seconds(request.lease_seconds),
-        }
-        connection.execute(SQL["claim"], parameters)
-        for name, tokens in permits.tokens_left(Counter(row[3] for row in kept)):
-            connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": survey.now})
-    claims = _claims(kept, request.worker_id, survey.now)
+    claims = _mark(connection, kept, request.worker_id, request.lease_seconds, permits, survey.now)
     return Claimed(claims, _next_due_in(survey, permits) if len(claims) < request.slots else None)
+
+
+def take(
+    connection: apsw.Connection, task_id: UUID, version: int, worker_id: str, lease_seconds: float, clock_offset: float
+) -> Claim | None:
+    survey = _survey(connection, (), clock_offset)
+    parameters = {"id": str(task_id), "version": version, "now": survey.now}
+    rows = [row for row in rows_of(connection, SQL["take"], parameters) if row[1]]
+    permits = _permits(connection, survey)
+    if not rows or not permits.allows(rows[0][3]):
+        return None
+    return _mark(connection, rows, worker_id, lease_seconds, permits, survey.now)[0]
 
 
 def held(connection: apsw.Connection, worker_id: str) -> list[Claim]:
@@ -143,7 +145,16 @@ def _may_wait(rows: list[list[Any]], slots: int, permits: Permits) -> list[list[
     return rows[:slots] + [row for row in rows[slots:] if not row[14] and not permits.limited(row[3])]
 
 
-def _claims(rows: list[list[Any]], worker_id: str, now: str) -> list[Claim]:
+def _mark(
+    connection: apsw.Connection, rows: list[list[Any]], worker_id: str, lease: float, permits: Permits, now: str
+) -> list[Claim]:
+    """Makes the picked rows this worker's, and takes their tokens."""
+    if rows:
+        rowids = json.dumps([row[0] for row in rows])
+        parameters = {"rowids": rowids, "worker_id": worker_id, "now": now, "lease": seconds(lease)}
+        connection.execute(SQL["claim"], parameters)
+        for name, tokens in permits.tokens_left(Counter(row[3] for row in rows)):
+            connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": now})
     started = instant(now)
     return [
         Claim(UUID(r[2]), r[3], r[4] + 1, worker_id, r[6], r[7], r[8], r[9], r[10], started, r[12], r[13], bool(r[14]))

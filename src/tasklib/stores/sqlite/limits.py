@@ -95,6 +95,10 @@ class Permits:
             caps.append(max(0, control.concurrency - running))
         return min(caps) if caps else None
 
+    def allows(self, name: str) -> bool:
+        """Whether one of this name may start now."""
+        return all(cap is None or cap > 0 for cap in (self.cap(ALL), self.cap(name)))
+
     def next_token_in(self, names: Iterable[str]) -> float | None:
         """Seconds until a bucket that is empty now has a token again."""
         waits = []

@@ -115,6 +115,14 @@ INSERT INTO claiming
 SELECT value, :worker_id, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now, :lease), '9999-12-31T23:59:59.999Z'), :now
 FROM json_each(:rowids)
 
+-- One task by its id, as `pick` gives it.
+-- name: take
+SELECT json_group_array(json_array(t.rowid,
+    t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now,
+    <claim_columns>))
+FROM tasks AS t INDEXED BY sqlite_autoindex_tasks_1
+WHERE t.id = :id AND t.version = :version
+
 -- name: running_by_name
 SELECT json_group_array(json_array(name, n)) FROM (
     SELECT name, count(*) AS n FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name

@@ -134,6 +134,12 @@ class SqliteStore:
     async def claim(self, request: ClaimRequest) -> Claimed:
         return await self._change(partial(claims.claim, request=request, clock_offset=self.clock_offset))
 
+    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        offset = self.clock_offset
+        return await self._change(
+            lambda connection: claims.take(connection, task_id, version, worker_id, lease_seconds, offset)
+        )
+
     async def held(self, worker_id: str) -> list[Claim]:
         return await self._look(partial(claims.held, worker_id=worker_id))
 

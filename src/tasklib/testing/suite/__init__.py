@@ -54,6 +54,7 @@ from tasklib.testing.suite.series import Backlog, Series
 from tasklib.testing.suite.settling import Settling
 from tasklib.testing.suite.strangers import Strangers
 from tasklib.testing.suite.submitting import Submitting
+from tasklib.testing.suite.taking import Taking
 from tasklib.testing.suite.values import Values
 from tasklib.testing.suite.waking import Waking
 from tasklib.testing.suite.workers import Workers
@@ -86,6 +87,7 @@ class StoreSuite(
     Pausing,
     RateLimits,
     ConcurrencyLimits,
+    Taking,
     Tokens,
     Audit,
     Waking,
