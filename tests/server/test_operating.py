@@ -1,6 +1,7 @@
 """Bulk actions, pause and limits, types, workers and the audit trail."""
 
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -104,6 +105,13 @@ async def test_types(api: httpx.AsyncClient, engine: Engine):
     assert (await api.put("/api/types/new", json={"concurrency": 1})).json()["concurrency"] == 1
     refused(await api.get("/api/types/nobody"), 404, "type_not_found")
     assert set((await api.get("/api/controls")).json()["types"]) == {"a/b c", "new"}
+
+
+@pytest.mark.parametrize("name", ["a/b c", "two\nlines", "ü?#%2F", "/"])
+async def test_a_type_may_be_called_anything(quick: httpx.AsyncClient, name: str):
+    path = f"/api/types/{quote(name, safe='')}"
+    assert (await quick.put(path, json={"paused": True})).json()["type"] == name
+    assert (await quick.get(path)).json()["paused"] is True
 
 
 @pytest.mark.parametrize("body", [{"paused": None}, {"paused": 1}, {"concurrency": 0}, {"rateLimit": -1}, {"x": 1}, []])

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Annotated
 
 from fastapi import APIRouter, Path
+from starlette.convertors import PathConvertor, register_url_convertor
 
 from tasklib.engine.waiting import is_live
 from tasklib.server.docs import BODY, problems
@@ -18,6 +19,15 @@ from tasklib.stores.base import UNSET, ControlChange, Controls, NameStats
 
 router = APIRouter(prefix="/api/types", tags=["types"])
 
+
+class _NameConvertor(PathConvertor):
+    """Any text: the framework's own kinds of path stop at a slash, or at the end of a line."""
+
+    regex = r"[\s\S]+"
+
+
+register_url_convertor("type_name", _NameConvertor())
+
 TypeName = Annotated[Name, Path(alias="type")]
 
 
@@ -27,7 +37,7 @@ async def list_types(service: Served) -> Types:
     return Types(types=list((await _known(service)).values()))
 
 
-@router.get("/{type:path}", operation_id="get_type", responses=problems(404))
+@router.get("/{type:type_name}", operation_id="get_type", responses=problems(404))
 async def get_type(name: TypeName, service: Served) -> TypeView:
     """One type."""
     found = (await _known(service)).get(name)
@@ -36,7 +46,7 @@ async def get_type(name: TypeName, service: Served) -> TypeView:
     return found
 
 
-@router.put("/{type:path}", operation_id="set_type", responses=problems(*BODY))
+@router.put("/{type:type_name}", operation_id="set_type", responses=problems(*BODY))
 async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who) -> TypeView:
     """Pause or limit one type, in the whole fleet."""
     said = given.model_fields_set
