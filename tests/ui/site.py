@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +73,16 @@ class Site:
 
 @contextmanager
 def start_site(
-    folder: Path, database_url: str, *, worker: bool = True, mount: str = "", environment: str | None = None
+    folder: Path,
+    database_url: str,
+    *,
+    worker: bool = True,
+    mount: str = "",
+    environment: str | None = None,
+    settings: Mapping[str, str] | None = None,
 ) -> Iterator[Site]:
-    """With `mount` the server is a part of another application, under that prefix."""
-    env = {"TASKLIB_DATABASE_URL": database_url, "TASKLIB_TOKEN": TOKEN}
+    """With `mount` the server is a part of another application, under that prefix. `settings` are more variables."""
+    env = {"TASKLIB_DATABASE_URL": database_url, "TASKLIB_TOKEN": TOKEN, **(settings or {})}
     if environment is not None:
         env["TASKLIB_ENVIRONMENT"] = environment
     for name in ("server", "worker"):

@@ -1,4 +1,4 @@
-import { CircleX, WrapText } from "lucide-react";
+import { Ban, CircleX, WrapText } from "lucide-react";
 import { useState } from "react";
 import type { TaskDetail } from "@/api/model";
 import { Button } from "@/components/button";
@@ -8,13 +8,15 @@ import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
 import { lastLine } from "@/pages/task/traceback";
 
-const TITLES: Record<string, string> = { failed: "Error", cancelled: "Stopped with" };
+const TITLES: Record<string, string> = { failed: "Error", cancelled: "Stopped" };
 
 /** The whole traceback; above it the line that says what went wrong. */
 export function ErrorCard({ task, error }: { task: TaskDetail; error: string }) {
   const [wrap, setWrap] = useState(() => window.matchMedia("(width < 48rem)").matches);
   const summary = lastLine(error);
   const traced = error.trim() !== summary;
+  const wanted = task.status === "cancelled"; // somebody asked for it: no cause for alarm
+  const Icon = wanted ? Ban : CircleX;
   return (
     <Card
       title={TITLES[task.status] ?? "Error of the latest attempt"}
@@ -37,8 +39,13 @@ export function ErrorCard({ task, error }: { task: TaskDetail; error: string }) 
       }
       flush
     >
-      <p className="flex gap-2 bg-failed-soft px-4 py-2.5 font-medium text-failed">
-        <CircleX className="mt-0.5 size-4 shrink-0" aria-hidden="true" />
+      <p
+        className={classes(
+          "flex gap-2 px-4 py-2.5 font-medium last:rounded-b-lg",
+          wanted ? "bg-cancelled-soft text-cancelled" : "bg-failed-soft text-failed",
+        )}
+      >
+        <Icon className="mt-0.5 size-4 shrink-0" aria-hidden="true" />
         <SafeText text={summary} max={1000} className="min-w-0 break-words" />
       </p>
       {traced && (

@@ -14,6 +14,8 @@ export interface BulkRequest {
   filter: BulkFilter;
   /** The search, as people read it; null: the selected tasks. */
   search: string | null;
+  /** How many are selected, or match; null: not counted to the end. */
+  size: number | null;
   onDone: () => void;
 }
 
@@ -25,7 +27,7 @@ const VERBS: Record<BulkAction, { verb: string; done: string; what: string }> = 
 
 /** Says how many there are before anything is done, then does it until nothing is left. */
 export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose: () => void }) {
-  const { action, filter, search, onDone } = request;
+  const { action, filter, search, size, onDone } = request;
   const { verb, done, what } = VERBS[action];
   const [progress, setProgress] = useState<number | null>(null);
   const counted = useQuery({
@@ -56,7 +58,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
       description={
         <>
           {search !== null && <Scope search={search} />}
-          <p aria-live="polite">{sayCount(action, found, counted.error)}</p>
+          <p aria-live="polite">{sayCount(action, found, size, counted.error)}</p>
           <p className="mt-1">{what}</p>
         </>
       }
@@ -87,11 +89,13 @@ function Scope({ search }: { search: string }) {
   );
 }
 
-function sayCount(action: BulkAction, found: BulkDone | undefined, error: unknown): string {
+function sayCount(action: BulkAction, found: BulkDone | undefined, size: number | null, error: unknown): string {
   if (error) return "";
   if (!found) return "Counting…";
   if (found.matched === 0) return NONE[action];
-  return `This concerns ${tasks(found)}; others that match are left alone.`;
+  if (found.matched === size) return `This concerns ${tasks(found)}.`;
+  const others = size === null ? "" : ` of ${count(size)}`;
+  return `This concerns ${tasks(found)}${others}; the status of the others does not allow it.`;
 }
 
 function tasks(found: BulkDone): string {

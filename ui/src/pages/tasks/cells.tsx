@@ -6,6 +6,7 @@ import { SafeText } from "@/components/safe-text";
 import { StatusBadge } from "@/components/status-badge";
 import { Duration, RelativeTime } from "@/components/times";
 import { latestRun } from "@/pages/tasks/ran";
+import { escapeText } from "@/text/escape";
 
 /** The end of an ID, which differs the most between neighbours. */
 export const shortId = (id: string): string => id.slice(-12);
@@ -27,7 +28,11 @@ export function IdCell({ task }: { task: Task }) {
 }
 
 export function TypeCell({ task }: { task: Task }) {
-  return <SafeText text={task.type} max={120} className="block max-w-72 truncate font-medium" />;
+  return (
+    <span title={escapeText(task.type)} className="block truncate font-medium">
+      <SafeText text={task.type} max={120} />
+    </span>
+  );
 }
 
 /** With what it waits for, where time alone ends it. */
@@ -69,8 +74,11 @@ export function WorkerCell({ task }: { task: Task }) {
   const worker = task.workerId ?? task.history.at(-1)?.worker;
   if (!worker) return <span className="text-faint">–</span>;
   return (
-    <span title={task.workerId ? "Runs there" : "Last failed there"}>
-      <SafeText text={worker} max={60} className="block max-w-40 truncate text-dim text-xs" />
+    <span
+      title={`${task.workerId ? "Runs under" : "Last failed under"} ${escapeText(worker)}`}
+      className="block truncate text-dim text-xs"
+    >
+      <SafeText text={worker} max={60} />
     </span>
   );
 }

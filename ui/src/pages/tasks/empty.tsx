@@ -3,18 +3,20 @@ import { Button } from "@/components/button";
 import { Command } from "@/components/command";
 import { EmptyState } from "@/components/empty-state";
 
-const PYTHON = `from shop.tasks import greet  # a function with @task
-
-greet.submit("Ada")`;
+const PYTHON = `from shop.tasks import greet
+handle = greet.submit("Ada")
+print(handle.result(timeout=10))`;
 
 /** Nobody has submitted anything yet. */
 export function NoTasks() {
   return (
     <EmptyState icon={Inbox} title="No tasks yet">
-      <p className="mb-3">A task appears here as soon as it is submitted. From the command line:</p>
-      <Command text="tasklib submit greet name=Ada" />
-      <p className="my-3">or from Python:</p>
-      <Command text={PYTHON} />
+      <div className="flex flex-col items-center gap-3">
+        <p>A task appears here as soon as it is submitted. In a terminal:</p>
+        <Command text="tasklib submit greet name=Ada" />
+        <p>or in Python:</p>
+        <Command text={PYTHON} />
+      </div>
     </EmptyState>
   );
 }

@@ -27,10 +27,10 @@ export function FilterBar({ filter, types, stats, onFilter }: FilterBarProps) {
   }
 
   return (
-    <div className="flex flex-wrap items-center gap-x-4 gap-y-2">
+    <div className="flex flex-wrap items-center gap-x-3 gap-y-2">
       <Select
         aria-label="Type"
-        className="w-48 max-md:w-full"
+        className="w-48 max-md:w-auto max-md:grow max-md:basis-36"
         value={several ? SEVERAL : (single ?? "")}
         onChange={({ target }) =>
           onFilter({ ...filter, prefix: NOTHING.prefix, types: target.value ? [target.value] : NOTHING.types })
@@ -44,6 +44,7 @@ export function FilterBar({ filter, types, stats, onFilter }: FilterBarProps) {
           </option>
         ))}
       </Select>
+      <TimeRange filter={filter} onFilter={onFilter} />
       <fieldset className="flex flex-wrap gap-1.5" title={counts?.title}>
         <legend className="sr-only">Status</legend>
         {STATUSES.map((status) => (
@@ -65,7 +66,6 @@ export function FilterBar({ filter, types, stats, onFilter }: FilterBarProps) {
           </label>
         ))}
       </fieldset>
-      <TimeRange filter={filter} onFilter={onFilter} />
     </div>
   );
 }

@@ -38,6 +38,7 @@ export function SearchBar({ text, parsed, tasks, onSearch }: SearchBarProps) {
       <FilterBar filter={filter} types={known.types} stats={stats} onFilter={(next) => onSearch(write(next))} />
       <SearchNotes
         id={notesId}
+        text={text}
         problems={problems}
         notes={problems.length > 0 ? [] : notesOn(filter, types && workers ? known : null, stats)}
         onSearch={onSearch}

@@ -5,6 +5,8 @@ import type { Problem } from "@/pages/tasks/search/filter";
 
 export interface SearchNotesProps {
   id: string;
+  /** The search. */
+  text: string;
   problems: readonly Problem[];
   /** What is no fault but good to know. */
   notes: readonly string[];
@@ -12,20 +14,20 @@ export interface SearchNotesProps {
 }
 
 /** What is wrong with the search, and what to know about it. Always there, so that it is read aloud when it fills. */
-export function SearchNotes({ id, problems, notes, onSearch }: SearchNotesProps) {
+export function SearchNotes({ id, text, problems, notes, onSearch }: SearchNotesProps) {
   return (
     <div id={id} role="status" className="space-y-1 empty:hidden">
-      {problems.map(({ message, instead }) => (
+      {problems.map(({ message, start, end, instead }) => (
         <Note key={message} icon={<CircleAlert className="mt-0.5 size-4 shrink-0 text-failed" aria-hidden="true" />}>
           <SafeText text={message} max={300} />
-          {instead.map((text) => (
+          {instead.map((word) => (
             <button
-              key={text}
+              key={word}
               type="button"
-              onClick={() => onSearch(text)}
+              onClick={() => onSearch(text.slice(0, start) + word + text.slice(end))}
               className="ml-2 max-w-full truncate rounded border border-line-strong px-1.5 font-mono text-accent text-xs hover:bg-raised"
             >
-              <SafeText text={text} max={60} />
+              <SafeText text={word} max={60} />
             </button>
           ))}
         </Note>

@@ -17,7 +17,6 @@ export function SuggestionList({ id, found, active, hidden, onTake }: Suggestion
       hidden={hidden}
       className="absolute inset-x-0 top-full z-20 mt-1 overflow-hidden rounded-lg border bg-surface shadow-lg"
     >
-      {/* biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, as the pattern wants it */}
       <div id={id} role="listbox" aria-label="Suggestions" className="max-h-80 overflow-y-auto p-1">
         {!hidden &&
           found.options.map((option, at) => (

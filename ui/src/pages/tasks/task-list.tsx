@@ -82,7 +82,9 @@ export function TaskList(props: TaskListProps) {
             )}
           </p>
         )}
-        <Paging label="Pages" {...paging} />
+        <div className={selected.length > 0 ? "max-md:hidden" : ""}>
+          <Paging label="Pages" {...paging} />
+        </div>
       </div>
       <div
         ref={list}

@@ -5,18 +5,31 @@ import { classes } from "@/components/classes";
 import { Cell, HeaderCell, Row, Table } from "@/components/table";
 import { looksSame } from "@/pages/tasks/looks-same";
 
-const WIDTHS: Record<string, string> = { select: "w-10 pr-0", actions: "w-10 pl-0 text-right" };
+/** Fixed, so that no column moves when a text in it grows. What is left is the type's. */
+const WIDTHS: Record<string, string> = {
+  select: "w-9 pr-0",
+  id: "w-34",
+  type: "",
+  status: "w-55",
+  attempts: "w-18",
+  created: "w-21",
+  age: "w-18 max-xl:hidden",
+  duration: "w-20 max-lg:hidden",
+  worker: "w-26 max-xl:hidden",
+  actions: "w-10 px-1!",
+};
+const EVERY = "overflow-hidden px-2 whitespace-nowrap first:pl-3";
 
 export function TaskTable({ table }: { table: TaskTableModel<Task> }) {
   return (
-    <Table label="Tasks, newest first">
+    <Table label="Tasks, newest first" className="min-w-150 table-fixed">
       <thead>
         {table.getHeaderGroups().map((group) => (
           <tr key={group.id}>
             {group.headers.map((header) => (
               <HeaderCell
                 key={header.id}
-                className={WIDTHS[header.column.id] ?? ""}
+                className={classes(EVERY, WIDTHS[header.column.id])}
                 {...(header.column.id === "created" ? { "aria-sort": "descending" as const } : {})}
               >
                 {flexRender(header.column.columnDef.header, header.getContext())}
@@ -52,7 +65,7 @@ const TaskRow = memo(
       )}
     >
       {row.getVisibleCells().map((cell) => (
-        <Cell key={cell.id} className={WIDTHS[cell.column.id] ?? ""}>
+        <Cell key={cell.id} className={classes(EVERY, WIDTHS[cell.column.id])}>
           {flexRender(cell.column.columnDef.cell, cell.getContext())}
         </Cell>
       ))}

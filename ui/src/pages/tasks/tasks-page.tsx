@@ -53,6 +53,7 @@ function Tasks() {
       action,
       filter: all ? toBulkFilter(parsed.filter, minute) : { ids: on.map(({ id }) => id) },
       search: all ? q : null,
+      size: !all ? on.length : data && !data.totalCapped ? data.total : null,
       onDone: selection.clear,
     });
   }

@@ -23,10 +23,10 @@ export function TimeRange({ filter, onFilter }: { filter: Filter; onFilter: (fil
   }
 
   return (
-    <div className="flex flex-wrap items-center gap-2 max-md:w-full">
+    <>
       <Select
         aria-label="Created"
-        className="w-40 max-md:w-full"
+        className="w-40 max-md:w-auto max-md:grow max-md:basis-36"
         value={custom ? CUSTOM : (filter.last ?? "")}
         onChange={({ target }) => choose(target.value)}
       >
@@ -44,7 +44,7 @@ export function TimeRange({ filter, onFilter }: { filter: Filter; onFilter: (fil
           <Moment label="To" at={filter.before} onChange={(before) => onFilter({ ...filter, before })} />
         </>
       )}
-    </div>
+    </>
   );
 }
 

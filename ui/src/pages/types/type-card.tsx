@@ -22,9 +22,9 @@ export const TypeCard = memo(function TypeCard(props: TypeProps) {
             </dd>
           </div>
         ))}
-        <div className="col-span-4">
+        <div className="col-span-4 flex items-center gap-3">
           <dt className="text-2xs text-dim">Limits</dt>
-          <dd>
+          <dd className="grow">
             <Limits {...props} />
           </dd>
         </div>

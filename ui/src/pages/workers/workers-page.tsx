@@ -7,11 +7,14 @@ import { ErrorState } from "@/components/error-state";
 import { Loading } from "@/components/loading";
 import { PageHeader } from "@/components/page-header";
 import { HeaderCell, Table } from "@/components/table";
+import { useMedia } from "@/pages/tasks/use-media";
+import { WorkerCard } from "@/pages/workers/worker-card";
 import { WorkerRow } from "@/pages/workers/worker-row";
 import { fleetOf, inOrder } from "@/pages/workers/worker-state";
 
 export function WorkersPage() {
   const { data, error, refetch } = useQuery(workersQuery);
+  const narrow = useMedia("(width < 48rem)");
   return (
     <>
       <PageHeader title="Workers">{data && fleetOf(data.workers)}</PageHeader>
@@ -24,6 +27,12 @@ export function WorkersPage() {
           <EmptyState icon={Server} title="No worker has been seen" command="tasklib worker app.tasks">
             Tasks wait until a worker starts. Name the module that defines them:
           </EmptyState>
+        ) : narrow ? (
+          <ul aria-label="Workers" className="divide-y">
+            {inOrder(data.workers).map((worker) => (
+              <WorkerCard key={worker.id} worker={worker} />
+            ))}
+          </ul>
         ) : (
           <Table label="Workers">
             <thead>

@@ -52,7 +52,10 @@ export type Qualifier = keyof typeof QUALIFIERS;
 
 export interface Problem {
   message: string;
-  /** Searches that were perhaps meant instead of the faulty word. */
+  /** Where the faulty word is. */
+  start: number;
+  end: number;
+  /** Words that were perhaps meant instead. */
   instead: readonly string[];
 }
 
@@ -76,14 +79,15 @@ export function parse(text: string): Parsed {
       filter = { ...filter, ...read(token, filter) };
     } catch (error) {
       if (!(error instanceof Misread)) throw error;
-      problems.push({ message: error.message, instead: error.instead });
+      problems.push({ message: error.message, start: token.start, end: token.end, instead: error.instead });
     }
   }
+  const everywhere = { start: 0, end: text.length, instead: [] };
   if (filter.last && (filter.after || filter.before)) {
-    problems.push({ message: "last: does not go with after: or before:. Keep one of them.", instead: [] });
+    problems.push({ ...everywhere, message: "last: does not go with after: or before:. Keep one of them." });
   }
   if (filter.after && filter.before && filter.after >= filter.before) {
-    problems.push({ message: "after: must be earlier than before:.", instead: [] });
+    problems.push({ ...everywhere, message: "after: must be earlier than before:." });
   }
   return { filter, problems };
 }

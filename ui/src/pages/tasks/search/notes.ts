@@ -29,6 +29,7 @@ function totalOf(counts: Counts): number {
 }
 
 function perhaps(wrong: string, known: readonly string[]): string {
+  if (wrong.length < 3) return "";
   const wanted = wrong.toLowerCase();
   const near = known.find((each) => each.toLowerCase().includes(wanted) || wanted.includes(each.toLowerCase()));
   return near === undefined ? "" : ` Did you mean “${near}”?`;

@@ -1,0 +1,104 @@
+import { expect, it } from "vitest";
+import { type Filter, NOTHING, parse, write } from "@/pages/tasks/search/filter";
+import { toBulkFilter, toTaskQuery } from "@/pages/tasks/search/requests";
+
+const ID = "0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10";
+
+function read(text: string): Filter {
+  const { filter, problems } = parse(text);
+  expect(problems).toEqual([]);
+  return filter;
+}
+
+it.each<[string, Partial<Filter>]>([
+  ["", {}],
+  ["  type:a  type:b type:a ", { types: ["a", "b"] }],
+  ["TYPE:a", { types: ["a"] }],
+  ["type:mail.*", { prefix: "mail." }],
+  ["type:*", {}],
+  ["status:failed,pending status:FAILED", { statuses: ["failed", "pending"] }],
+  [
+    "tag:team=red tag:size:xl",
+    {
+      tags: [
+        ["team", "red"],
+        ["size", "xl"],
+      ],
+    },
+  ],
+  ['tag:"a key=some = value"', { tags: [["a key", "some = value"]] }],
+  ['tag:team="red one"', { tags: [["team", "red one"]] }],
+  ["tag:empty=", { tags: [["empty", ""]] }],
+  ['error:"a \\"quoted\\" \\\\ word"', { error: 'a "quoted" \\ word' }],
+  ["error:C:\\temp", { error: "C:\\temp" }],
+  ["error:a:b", { error: "a:b" }],
+  [ID.toUpperCase(), { ids: [ID] }],
+  [`id:${ID} ${ID}`, { ids: [ID] }],
+  ["worker:host-1", { worker: "host-1" }],
+  ["finished:no", { finished: false }],
+  ["last:24H", { last: "24h" }],
+  ["after:2030-01-01T10:00:00+02:00", { after: "2030-01-01T08:00:00.000Z" }],
+])("reads %s", (text, filter) => expect(read(text)).toEqual({ ...NOTHING, ...filter }));
+
+it.each([
+  ["colour:red", "There is no colour:"],
+  ["constructor:x", "There is no constructor:"],
+  ["status:done", "There is no status “done”"],
+  ["type:", "type: needs a value"],
+  ["printer", "Say where to look for “printer”"],
+  ['error:"open', "A quote is not closed"],
+  ["error:a error:b", "error: can be given once only"],
+  ["tag:alone", "tag:key=value"],
+  ["tag:a=1 tag:a=2", "cannot have two values"],
+  ["id:123", "is not a whole ID"],
+  ["type:a* type:b*", "one name with a *"],
+  ["finished:maybe", "yes or no"],
+  ["last:2h", "last: is one of 15m, 1h, 24h, 7d"],
+  ["after:yesterday", "is a time like"],
+  ["after:2030-13-45", "is a time like"],
+  ["last:1h after:2030-01-01", "does not go with"],
+  ["after:2030-01-02 before:2030-01-01", "must be earlier"],
+])("says what is wrong with %s", (text, said) => {
+  const { problems } = parse(text);
+  expect(problems).toHaveLength(1);
+  expect(problems[0]?.message).toContain(said);
+});
+
+it("says where a word is wrong, and what was perhaps meant", () => {
+  const [problem] = parse('status:failed "two words" type:a').problems;
+  expect(problem).toMatchObject({ start: 14, end: 25, instead: ['type:"two words"', 'error:"two words"'] });
+});
+
+it("writes what it reads back to the same, whatever is in it", () => {
+  const odd = ['a"b', "a\\b c", "line\nbreak\ttab", "\u202eabc", "\\u0041 x", "a,b", "tag:x", "ü 😀 ", "*", "<b>"];
+  for (const text of odd) {
+    const filter: Filter = { ...NOTHING, types: [`${text}.`], error: text, worker: text, tags: [["k", text]] };
+    const written = write(filter);
+    expect(read(written)).toEqual(filter);
+    expect(written).not.toMatch(/[\n\t\u202e]/);
+  }
+});
+
+it("writes statuses in one order and everything else too", () => {
+  const text = `type:a type:b* status:pending,failed tag:k=v error:x id:${ID} worker:w finished:yes last:1h`;
+  expect(write(read(text.split(" ").reverse().join(" ")))).toBe(text);
+});
+
+it("asks the list and the bulk actions for the same", () => {
+  const filter = read(`type:a status:failed tag:k=a:b error:x id:${ID} worker:w finished:no last:15m`);
+  const minute = Date.parse("2030-01-01T12:00:00Z") / 60_000;
+  const shared = {
+    type: ["a"],
+    status: ["failed"],
+    error: "x",
+    worker: "w",
+    finished: false,
+    createdAfter: "2030-01-01T11:45:00.000Z",
+  };
+  expect(toTaskQuery(filter, minute)).toEqual({ ...shared, tag: ["k:a:b"], id: [ID] });
+  expect(toBulkFilter(filter, minute)).toEqual({ ...shared, tags: { k: "a:b" }, ids: [ID] });
+  expect(toBulkFilter(read("type:m* before:2030-01-01T00:00:00Z"), minute)).toEqual({
+    namePrefix: "m",
+    createdBefore: "2030-01-01T00:00:00.000Z",
+  });
+});
