@@ -7,10 +7,10 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test fmt clean
+.PHONY: help install ui demo check test screenshots fmt clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: .venv/.installed ## set up .venv with the package and all development tools
 
@@ -32,6 +32,9 @@ check: install ## lint, formatting, types, layers
 test: ui ## run the tests; ARGS='-k retry', JOBS=4
 	$(BIN)/python ui/build.py run test
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+
+screenshots: ui ## take the pictures of the dashboard that the docs show
+	$(BIN)/python -m tests.ui.screenshots docs/images
 
 fmt: install ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .

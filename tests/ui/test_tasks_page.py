@@ -11,7 +11,7 @@ from tasklib.engine.engine import Engine
 from tasklib.testing.suite.builders import submit_several
 from tests.ui.conftest import Axe, Serve
 from tests.ui.console import Console
-from tests.ui.site import Site
+from tests.ui.site import TOKEN, Site
 
 
 def row(page: Page, task: str) -> Locator:
@@ -251,15 +251,18 @@ async def test_rules_of_the_status_and_keys_and_a_phone(serve: Serve, page: Page
     await axe(page)
 
 
+def submit_many(site: Site, number: int) -> list[str]:
+    with httpx.Client(base_url=site.url, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
+        return [client.post("/api/tasks", json={"type": "echo", "payload": {}}).json()["id"] for _ in range(number)]
+
+
 async def test_pages_without_gaps(serve: Serve, page: Page):
     site = serve(worker=False)
-    with httpx.Client(base_url=site.url, headers={"Authorization": "Bearer an-admin-token-of-the-tests"}) as client:
-        made = [client.post("/api/tasks", json={"type": "echo", "payload": {}}).json()["id"] for _ in range(120)]
-    newest_first = made[::-1]
+    newest_first = submit_many(site, 120)[::-1]
     await site.sign_in(page)
     shown = page.locator("[data-range]")
     seen: list[str] = []
-    for at, text in enumerate(["1–50 of 120", "51–100 of 120", "101–120 of 120"]):
+    for at, text in enumerate(["1\u201350 of 120", "51\u2013100 of 120", "101\u2013120 of 120"]):
         await expect(shown).to_have_text(f"{text}, newest first")
         await expect(row(page, newest_first[at * 50])).to_be_visible()
         seen += await page.locator("[data-row]").evaluate_all("rows => rows.map(row => row.dataset.row)")
@@ -268,11 +271,11 @@ async def test_pages_without_gaps(serve: Serve, page: Page):
     assert seen == newest_first
     await expect(page.get_by_role("button", name="Next page")).to_have_attribute("aria-disabled", "true")
     await page.reload()
-    await expect(shown).to_have_text("101–120 of 120, newest first")
+    await expect(shown).to_have_text("101\u2013120 of 120, newest first")
     await page.get_by_role("button", name="Previous page").click()
-    await expect(shown).to_have_text("51–100 of 120, newest first")
+    await expect(shown).to_have_text("51\u2013100 of 120, newest first")
     await page.go_back()
-    await expect(shown).to_have_text("101–120 of 120, newest first")
+    await expect(shown).to_have_text("101\u2013120 of 120, newest first")
     await page.go_back()
     await expect(row(page, newest_first[50])).to_be_visible()
 
@@ -281,7 +284,7 @@ async def test_pages_without_gaps(serve: Serve, page: Page):
     new = site.submit("echo")
     await page.get_by_role("button", name="1 new task").click()
     await expect(row(page, new)).to_be_visible()
-    await expect(shown).to_have_text("1–50 of 121, newest first")
+    await expect(shown).to_have_text("1\u201350 of 121, newest first")
 
     # All that match, from the selection.
     await page.get_by_label("Select all on this page").check()

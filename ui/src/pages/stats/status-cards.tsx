@@ -7,7 +7,7 @@ import { compact, count } from "@/text/number";
 /** How many tasks there are in each status; each leads to them. */
 export function StatusCards({ stats }: { stats: Stats }) {
   return (
-    <ul aria-label="Tasks by status" className="grid grid-cols-2 gap-3 sm:grid-cols-3 xl:grid-cols-5">
+    <ul aria-label="Tasks by status" className="grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
       {STATUSES.map((status) => (
         <li key={status} className="last:max-sm:col-span-2">
           <Link

@@ -135,6 +135,20 @@ it("does not take a later retry for the cause of the attempt that failed before 
   ]);
 });
 
+it("does not take a retry for the cause of what began before it by itself, or by another retry", () => {
+  const bySelf = { attempts: 0, history: [failure(1, 1), failure(2, 5)] };
+  expect(told(bySelf, [deed("retry", 7)]).slice(0, 3)).toEqual(["next 1 due", "ada retry", "failed 2"]);
+  const byAnother = { attempts: 0, history: [failure(1, 1), failure(1, 5)] };
+  expect(told(byAnother, [deed("retry", 7), deed("retry", 4)])).toEqual([
+    "next 1 due",
+    "ada retry",
+    "failed 1",
+    "ada retry",
+    "failed 1",
+    "submitted",
+  ]);
+});
+
 it("says once that it was asked to stop, and by whom if that is known", () => {
   const running = { status: "processing", attempts: 1, lastAttemptAt: at(1), cancelRequestedAt: at(5) };
   expect(told(running)).toEqual(["running 1", "asked", "submitted"]);

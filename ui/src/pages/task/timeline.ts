@@ -41,7 +41,7 @@ export function timelineOf(task: TaskDetail, audit: readonly AuditEntry[]): Time
       { kind: "submitted", key: "submitted", at: task.createdAt, runAfter: firstRun(task, audit) },
     ],
     ...attemptsOf(task),
-    ...audit.toReversed().map((entry, at) => operatorOf(entry, at, task)),
+    ...audit.toReversed().map((entry, at) => operatorOf(entry, at, task, audit)),
     ...requestOf(task, audit),
     ...latestOf(task),
   ];
@@ -126,7 +126,7 @@ function next(task: TaskDetail, cause: "retry" | "scheduled" | "due", at: string
   return { kind: "next", key: "next", cause, number: task.attempts + 1, at };
 }
 
-function operatorOf(entry: AuditEntry, index: number, task: TaskDetail): Placed {
+function operatorOf(entry: AuditEntry, index: number, task: TaskDetail, audit: readonly AuditEntry[]): Placed {
   const at = timeOf(entry.at);
   const asked = timeOf(task.cancelRequestedAt);
   const event: TimelineEvent = {
@@ -138,17 +138,24 @@ function operatorOf(entry: AuditEntry, index: number, task: TaskDetail): Placed 
     running: entry.action === "cancel" && asked !== null && at !== null && Math.abs(at - asked) < NOTED_WITHIN_MS,
     at: entry.at,
   };
-  return [placeOf(entry, at, task) ?? Number.NEGATIVE_INFINITY, event];
+  return [placeOf(entry, at, task, audit) ?? Number.NEGATIVE_INFINITY, event];
 }
 
 /** An action is noted when it is done: a quick worker may have begun the attempt that a retry led to, or ended it. */
-function placeOf(entry: AuditEntry, at: number | null, task: TaskDetail): number | null {
+function placeOf(entry: AuditEntry, at: number | null, task: TaskDetail, audit: readonly AuditEntry[]): number | null {
   if (entry.action !== "retry" || at === null) return at;
-  const begun = task.history.slice(1).find(({ attempt, started }) => {
+  const begun = task.history.find(({ attempt, started }, index) => {
     const before = at - (timeOf(started) ?? Number.NaN);
-    return attempt === 1 && before >= 0 && before < NOTED_WITHIN_MS;
+    if (index === 0 || attempt !== 1 || !(before >= 0 && before < NOTED_WITHIN_MS)) return false;
+    const idleSince = timeOf(task.history[index - 1]?.ended) ?? Number.NEGATIVE_INFINITY;
+    // Another retry led to it, and this one came after its end.
+    return !audit.some((other) => other.action === "retry" && isBetween(timeOf(other.at), idleSince, at));
   });
   return begun ? (timeOf(begun.started) ?? at) - 0.5 : at;
+}
+
+function isBetween(at: number | null, from: number, to: number): boolean {
+  return at !== null && at >= from && at < to;
 }
 
 /** A request to stop that no operator made: code did. */

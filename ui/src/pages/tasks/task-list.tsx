@@ -1,6 +1,6 @@
 import { getCoreRowModel, useReactTable } from "@tanstack/react-table";
 import { ArrowUp } from "lucide-react";
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import type { BulkAction, Task } from "@/api/model";
 import { Button } from "@/components/button";
 import { Card } from "@/components/card";
@@ -32,11 +32,13 @@ export interface TaskListProps {
   onAct: (action: BulkAction, selected: readonly Task[] | "all") => void;
   selection: ReturnType<typeof useSelection>;
   handlers: ReturnType<typeof useBusy>["handlers"];
+  forget: ReturnType<typeof useBusy>["forget"];
   paging: Omit<PagingProps, "label">;
 }
 
 export function TaskList(props: TaskListProps) {
-  const { tasks, range, total, outdated, newTasks, onShowNew, onOpen, onAct, selection, handlers, paging } = props;
+  const { tasks, range, total, outdated, newTasks, onShowNew, onOpen, onAct, selection, handlers, forget, paging } =
+    props;
   const { mayOperate } = useSession();
   const wide = useMedia("(min-width: 48rem)");
   const list = useRef<HTMLDivElement>(null);
@@ -49,6 +51,9 @@ export function TaskList(props: TaskListProps) {
     onRowSelectionChange: selection.change,
   });
   const selected = tasks.filter(({ id }) => selection.rows[id]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: other tasks may mean that the row with the focus is gone
+  useEffect(() => forget(false), [forget, tasks]);
+  useEffect(() => () => forget(true), [forget]);
   useRowKeys({
     list,
     onOpen,

@@ -40,7 +40,7 @@ function Tasks() {
   const minute = useMinute(q, parsed.filter.last !== null);
   const view = JSON.stringify([q, cursor, size]);
   const selection = useSelection(view);
-  const { busy, handlers } = useBusy();
+  const { busy, handlers, forget } = useBusy();
   const works = busy || Object.keys(selection.rows).length > 0;
   const query = { ...toTaskQuery(parsed.filter, minute), limit: Number(size), ...(cursor && { cursor }) };
   const { page, tasks, newTasks, release } = useTaskList(query, view, readable, works);
@@ -114,6 +114,7 @@ function Tasks() {
           onAct={act}
           selection={selection}
           handlers={handlers}
+          forget={forget}
           paging={{
             onFirst: cursor ? place.first : null,
             onPrevious: place.previous ?? (cursor ? "unknown" : null),

@@ -1,4 +1,4 @@
-import { type FocusEvent, type PointerEvent, useEffect, useState } from "react";
+import { type FocusEvent, type PointerEvent, useCallback, useEffect, useState } from "react";
 
 const SCROLLED_PX = 160;
 
@@ -13,11 +13,16 @@ export function useBusy() {
     window.addEventListener("scroll", look, { passive: true });
     return () => window.removeEventListener("scroll", look);
   }, []);
+  /** No event tells that what had the focus, or was pointed at, is gone. */
+  const forget = useCallback((everything: boolean) => {
+    if (everything || document.activeElement === document.body) setFocused(false);
+    if (everything) setPointed(false);
+  }, []);
   const handlers = {
     onPointerEnter: ({ pointerType }: PointerEvent) => setPointed(pointerType === "mouse"),
     onPointerLeave: () => setPointed(false),
     onFocus: () => setFocused(true),
     onBlur: ({ currentTarget, relatedTarget }: FocusEvent) => setFocused(currentTarget.contains(relatedTarget)),
   };
-  return { busy: pointed || focused || scrolled, handlers };
+  return { busy: pointed || focused || scrolled, handlers, forget };
 }

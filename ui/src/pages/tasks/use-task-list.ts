@@ -35,7 +35,8 @@ export function useTaskList(query: TaskQuery, view: string, enabled: boolean, bu
     ...tasksQuery({ id: kept?.map(({ id }) => id) ?? [], limit: 100 }),
     enabled: kept !== null && enabled,
   });
-  const tasks = kept ? inPlace(kept, again.isPlaceholderData ? undefined : again.data?.tasks) : page.data?.tasks;
+  const still = kept ? inPlace(kept, again.isPlaceholderData ? undefined : again.data?.tasks) : [];
+  const tasks = still.length > 0 ? still : page.data?.tasks;
 
   return { page, tasks, newTasks: useNewTasks(query, page.data?.tasks, kept), release: () => setHeld(null) };
 }

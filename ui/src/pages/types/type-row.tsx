@@ -7,7 +7,7 @@ export const TypeRow = memo(function TypeRow(props: TypeProps) {
   const { type } = props;
   return (
     <Row data-type={type.type}>
-      <Cell className="min-w-44 max-w-80">
+      <Cell className="sticky left-0 min-w-44 max-w-80 bg-surface">
         <TypeName type={type} />
       </Cell>
       {figuresOf(type).map((figure) => (

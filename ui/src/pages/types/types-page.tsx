@@ -3,7 +3,6 @@ import { ArrowDown, ArrowUp, Shapes } from "lucide-react";
 import { useCallback, useState } from "react";
 import { typesQuery } from "@/api/queries";
 import { Card } from "@/components/card";
-import { classes } from "@/components/classes";
 import { EmptyState } from "@/components/empty-state";
 import { ErrorState } from "@/components/error-state";
 import { Input } from "@/components/field";
@@ -106,7 +105,7 @@ function SortingHeader({ column, sorting, onSort }: SortingHeaderProps) {
   return (
     <HeaderCell
       aria-sort={sorted ? (sorting.descending ? "descending" : "ascending") : "none"}
-      className={classes(column !== "type" && "text-right")}
+      className={column === "type" ? "sticky left-0 bg-surface" : "text-right"}
     >
       <button
         type="button"
