@@ -10,9 +10,9 @@ export interface TableProps extends ComponentProps<"table"> {
 /** Scrolls sideways where it is too wide, by keyboard too. */
 export function Table({ label, scrolling = false, className, ...rest }: TableProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section
       aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
       tabIndex={0}
       className={classes("overflow-x-auto rounded-lg", scrolling && "max-h-112")}
     >

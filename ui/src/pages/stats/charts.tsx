@@ -40,7 +40,7 @@ export default memo(function Charts({ steps, summary, stepMinutes }: ChartsProps
         empty={summary.completed + summary.failed + summary.retried === 0 ? "No task ended in this time." : null}
       >
         {(label) => (
-          <BarChart {...common} aria-label={label} barCategoryGap={1}>
+          <BarChart {...common} aria-label={label} barCategoryGap="12%">
             {axes(steps, {
               kind: "count",
               most: highest(steps, (step) => step.completed + step.retried + step.failed),
