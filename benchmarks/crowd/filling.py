@@ -32,29 +32,31 @@ class Crowd:
 
 def fill(url: str, crowd: Crowd) -> None:
     """Makes the schema and the rows."""
-    asyncio.run(_make_schema(url))
+    asyncio.run(make_schema(url))
     if url.startswith("sqlite:"):
         _fill_sqlite(url.removeprefix("sqlite:///"), crowd)
     else:
         _fill_postgres(url, crowd)
 
 
-def counted(url: str, state: str = "completed") -> int:
-    """Rows of a state, asked of the database itself."""
-    sql = "SELECT count(*) FROM tasks WHERE state = $state"
+def counted(url: str, name: str, state: str = "completed") -> int:
+    """Tasks of a type in a state, asked of the database itself."""
+    sql = "SELECT count(*) FROM tasks WHERE state = :state AND name = :name"
+    values = {"state": state, "name": name}
     if url.startswith("sqlite:"):
         connection = apsw.Connection(url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(10_000)
         try:
-            return int(next(connection.execute(sql, {"state": state}))[0])
+            return int(next(connection.execute(sql, values))[0])
         finally:
             connection.close()
     with psycopg.connect(url) as connection:
-        found = connection.execute(sql.replace("$state", "%s"), [state]).fetchone()
+        found = connection.execute(sql.replace(":state", "%(state)s").replace(":name", "%(name)s"), values).fetchone()
         return int(found[0]) if found else 0
 
 
-async def _make_schema(url: str) -> None:
+async def make_schema(url: str) -> None:
+    """tasklib's tables in an empty database."""
     engine = Engine(Config(database_url=url))
     await engine.store()
     await engine.close()

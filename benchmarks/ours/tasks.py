@@ -1,0 +1,16 @@
+"""The tasks that are measured: one small argument, one small result."""
+
+from benchmarks.starts import mark
+from tasklib import task
+
+
+@task
+def noop(number: int) -> int:
+    mark(number)
+    return number
+
+
+@task
+async def noop_async(number: int) -> int:
+    mark(number)
+    return number
