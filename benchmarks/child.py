@@ -10,7 +10,6 @@ import inspect
 import json
 import os
 import random
-import statistics
 import sys
 import time
 import traceback
@@ -25,10 +24,10 @@ WARM_UP = 30
 LATENCY_GIVE_UP = 10.0
 
 
-def load(path: str, url: str, options: dict[str, Any]) -> Contender:
+def contender_class(path: str) -> type[Contender]:
     module, _, name = path.partition(":")
-    made: Contender = getattr(importlib.import_module(f"benchmarks.{module}"), name)(url, options)
-    return made
+    found: type[Contender] = getattr(importlib.import_module(f"benchmarks.{module}"), name)
+    return found
 
 
 class Client:
@@ -39,6 +38,9 @@ class Client:
 
     def wait(self, result: Any) -> Any:
         return self.runner.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+    def settings(self) -> str:
+        return self.contender.settings
 
     def prepare(self) -> None:
         self.wait(self.contender.prepare())
@@ -79,10 +81,10 @@ class Client:
         self.sent += count
         return count / seconds
 
-    def latency(self, count: int) -> dict[str, float]:
+    def latency(self, count: int) -> list[float]:
         """Milliseconds from the call to the task's first line, one at a time on an idle queue."""
         starts = Starts.attach(Path(os.environ[VARIABLE]))
-        gap = random.Random(7)
+        gap = random.Random(self.sent)
         took: list[float] = []
         for number in range(self.sent, self.sent + count):
             self._sleep(0.01 + 0.01 * gap.random())
@@ -95,8 +97,7 @@ class Client:
                 self._sleep(0.001)
             took.append((starts.at(number) - called) / 1e6)
         self.sent += count
-        took = took[count // 10 :]
-        return {"p50": statistics.median(took), "p99": statistics.quantiles(took, n=100)[98]}
+        return took
 
     def _each(self, numbers: range) -> float:
         send = self.contender.send
@@ -138,7 +139,7 @@ def serve(client: Client) -> None:
 
 def main() -> None:
     path, url, options, *role = sys.argv[1:]
-    contender = load(path, url, json.loads(options))
+    contender = contender_class(path)(url, json.loads(options))
     if role == ["work"]:
         contender.work()
         return

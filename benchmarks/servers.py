@@ -38,7 +38,7 @@ uid, gid, *command = sys.argv[1:]
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(int(gid)); os.setuid(int(uid))
 if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, int(signal.SIGTERM), 0, 0, 0)
+    ctypes.CDLL(None).prctl(1, int(signal.SIGINT), 0, 0, 0)
 os.execv(command[0], command)
 """
 
@@ -135,6 +135,14 @@ def settle_down(server: str) -> None:
     """Write out what earlier turns left behind, so that it is not charged to the next."""
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute("CHECKPOINT")
+
+
+def flush_redis(address: str) -> None:
+    port = int(address.rpartition(":")[2].partition("/")[0])
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(b"FLUSHALL\r\n")
+        answer = connection.recv(100)
+        assert answer.startswith(b"+OK"), answer
 
 
 def _spawn(command: list[object], log: object) -> subprocess.Popen[bytes]:

@@ -4,6 +4,7 @@ tasks on the idle queue. Everything that was sent is counted in the store at the
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -54,8 +55,8 @@ class Entry:
     workers: int = 1
 
 
-def take(entry: Entry, url: str, folder: Path, before_drain: Any = None) -> dict[str, float]:
-    """The figures of one turn: submit, bulk and drain in tasks a second, p50 and p99 in milliseconds."""
+def take(entry: Entry, url: str, folder: Path, before_drain: Any = None) -> tuple[dict[str, float], str]:
+    """The figures of one turn: submit, bulk and drain in tasks a second, p50 and p99 in milliseconds; and the settings."""
     sizes = entry.sizes
     figures: dict[str, float] = {}
     with ExitStack() as stack:
@@ -64,6 +65,7 @@ def take(entry: Entry, url: str, folder: Path, before_drain: Any = None) -> dict
         starts = Starts(file, sizes.total + sizes.latency + 1)
         log = stack.enter_context(tempfile.TemporaryFile("w+b"))
         ask = stack.enter_context(client(entry, url, file, log))
+        settings = ask("settings")
         ask("prepare")
         ask("open")
         if sizes.submit:
@@ -75,10 +77,16 @@ def take(entry: Entry, url: str, folder: Path, before_drain: Any = None) -> dict
         with workers(entry, url, file, log) as processes:
             figures["drain"] = _drained(ask, starts, sizes, processes, log)
             if sizes.latency:
-                figures.update(ask("latency", sizes.latency))
+                figures.update(percentiles(ask("latency", sizes.latency)))
             _until_done(ask, sizes.total + sizes.latency, time.monotonic() + sizes.seconds, processes, log)
         ask("close")
-    return figures
+    return figures, settings
+
+
+def percentiles(took: list[float]) -> dict[str, float]:
+    """The first tenth, in which a worker comes to rest after its backlog, is left out."""
+    took = took[len(took) // 10 :]
+    return {"p50": statistics.median(took), "p99": statistics.quantiles(took, n=100)[98]}
 
 
 def _drained(ask: Any, starts: Starts, sizes: Sizes, processes: list[Any], log: Any) -> float:

@@ -47,7 +47,9 @@ COLUMNS = ["id", "name", "state", "kwargs", "tags", "scheduled_at", "created_at"
 class Floor(Contender):
     """Options: `batch` (500), `connections` (1), `wake` (False: submits without NOTIFY)."""
 
-    settings = "one connection, claims and completions of 500 in turns, results stored; the table and indexes of tasklib."
+    settings = (
+        "one connection, claims and completions of 500 in turns, results stored; the table and indexes of tasklib."
+    )
     stores_results = True
 
     async def prepare(self) -> None:
@@ -113,4 +115,3 @@ def _id() -> UUID:
 
 async def _connect(url: str) -> Any:
     return await asyncpg.connect(url, statement_cache_size=100)
-

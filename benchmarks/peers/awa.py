@@ -21,7 +21,9 @@ class Peer(Contender):
     settings = "async handler, 200 workers on the queue, enqueue_many_copy in bulk (its fastest way in). No results."
 
     async def prepare(self) -> None:
-        await AsyncClient(self.url).migrate()
+        client = AsyncClient(self.url)
+        await client.migrate()
+        await client.install_queue_storage()
 
     async def open(self) -> None:
         self.client = AsyncClient(self.url)
@@ -37,7 +39,7 @@ class Peer(Contender):
 
     def done(self) -> int:
         with psycopg.connect(self.url) as connection:
-            found = connection.execute("SELECT count(*) FROM awa.jobs WHERE state = 'completed'").fetchone()
+            found = connection.execute("SELECT count(*) FROM awa.terminal_jobs WHERE state = 'completed'").fetchone()
             return int(found[0]) if found else 0
 
     def work(self) -> None:
@@ -48,7 +50,7 @@ async def _work(url: str) -> None:
     client = AsyncClient(url)
 
     @client.task(Noop, queue="bench")
-    async def noop(job) -> None:  # noqa: ANN001 - generic in its arguments
+    async def noop(job) -> None:
         mark(job.args.number)
 
     stopped = asyncio.Event()

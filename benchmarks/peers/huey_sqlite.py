@@ -38,12 +38,10 @@ class Peer(Contender):
     def work(self) -> None:
         logging.getLogger("huey").setLevel(logging.WARNING)
         queue, _ = _queue(self.url)
-        Consumer(
-            queue, workers=1, worker_type="thread", initial_delay=0.01, max_delay=0.05, periodic=False
-        ).run()
+        Consumer(queue, workers=1, worker_type="thread", initial_delay=0.01, max_delay=0.05, periodic=False).run()
 
 
-def _queue(url: str):  # noqa: ANN202 - it ships no types
+def _queue(url: str):
     queue = SqliteHuey("bench", filename=url.removeprefix("sqlite:///"), fsync=True)
 
     @queue.task()

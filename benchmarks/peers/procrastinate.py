@@ -43,7 +43,7 @@ class Peer(Contender):
         asyncio.run(_work(_app(self.url)[0]))
 
 
-def _app(url: str):  # noqa: ANN202 - its task type is generic in the function below
+def _app(url: str):
     app = App(connector=PsycopgConnector(conninfo=url, min_size=4, max_size=20))
 
     @app.task(name="noop")
