@@ -47,7 +47,7 @@ def _open(entry: Entry, stage: Stage, stack: ExitStack, count: int, working: boo
     file = Path(tempfile.mkstemp(prefix="starts-", dir=stage.folder)[1])
     stack.callback(file.unlink)
     Starts(file, count + 1)
-    log = stack.enter_context(tempfile.TemporaryFile("w+b"))
+    log = stack.enter_context(tempfile.TemporaryFile("w+b"))  # noqa: SIM115 - the stack closes it
     ask = stack.enter_context(client(entry, url, file, log))
     ask("prepare")
     ask("open")

@@ -27,6 +27,7 @@ import httpx
 import tasklib
 from benchmarks import servers
 from benchmarks.crowd import COMMON, DAYS, RARE, UNKNOWN, Crowd, fill
+from benchmarks.stage import remove_sqlite
 from tasklib import Config
 from tasklib.core.ids import uuid7
 from tasklib.core.registry import Registry
@@ -209,8 +210,7 @@ def filled(engine: str, folder: Path, rows: int, server: str | None) -> Iterator
         try:
             yield url
         finally:
-            for each in folder.glob(f"{file.name}*"):
-                each.unlink()
+            remove_sqlite(file)
     else:
         assert server
         with servers.database(server, f"pages_{rows}") as url:

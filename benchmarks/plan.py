@@ -70,7 +70,7 @@ def entries(quick: bool) -> list[Entry]:
 
 def cannot_run(entry: Entry) -> str | None:
     """Why an entry has nothing to run with, apart from packages and servers."""
-    if entry.path.startswith("ours.") and entry.engine.startswith("nats"):
-        if importlib.util.find_spec("tasklib.stores.nats") is None:
-            return "this version of tasklib has no store for NATS"
+    on_nats = entry.path.startswith("ours.") and entry.engine.startswith("nats")
+    if on_nats and importlib.util.find_spec("tasklib.stores.nats") is None:
+        return "this version of tasklib has no store for NATS"
     return None

@@ -52,8 +52,7 @@ class Stage:
             try:
                 yield f"sqlite:///{file}"
             finally:
-                for each in self.folder.glob(f"{file.name}*"):
-                    each.unlink()
+                remove_sqlite(file)
         elif engine == "postgres":
             with servers.database(self.postgres, f"turn_{number}", template=template) as url:
                 yield url
@@ -80,3 +79,12 @@ class Stage:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def remove_sqlite(file: Path) -> None:
+    """With all that lies beside it: the log, and the pipes that wake."""
+    for each in file.parent.glob(f"{file.name}*"):
+        if each.is_dir():
+            shutil.rmtree(each, ignore_errors=True)
+        else:
+            each.unlink(missing_ok=True)

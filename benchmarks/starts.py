@@ -1,5 +1,5 @@
 """Where every task of a turn notes the moment of its first line: one cell for each task, in a file that all processes
-of the turn share. It is the whole body of the no-op task, the same for everybody, and takes a third of a microsecond."""
+of the turn share. It is the whole body of the no-op task, the same for everybody, and takes half a microsecond."""
 
 import mmap
 import os

@@ -1,5 +1,5 @@
-"""One contender's turn: an empty store, tasks submitted one by one and in bulk, drained by worker processes, then single
-tasks on the idle queue. Everything that was sent is counted in the store at the end, or the turn has failed."""
+"""One contender's turn: an empty store, tasks submitted one by one and in bulk, drained by worker processes, then
+single tasks on the idle queue. Everything that was sent is counted in the store at the end, or the turn has failed."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ class Entry:
 
 
 def take(entry: Entry, url: str, folder: Path, before_drain: Any = None) -> tuple[dict[str, float], str]:
-    """The figures of one turn: submit, bulk and drain in tasks a second, p50 and p99 in milliseconds; and the settings."""
+    """One turn's figures (submit, bulk, drain in tasks a second; p50, p99 in milliseconds) and the settings."""
     sizes = entry.sizes
     figures: dict[str, float] = {}
     with ExitStack() as stack:
@@ -176,16 +176,11 @@ def _start(entry: Entry, url: str, starts: Path, log: Any, *role: str, **streams
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(STOPS_WITHIN)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _last(log: Any) -> str:
