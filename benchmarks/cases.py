@@ -62,7 +62,3 @@ def _guarded(run: Run, measure: Callable[..., None], entries: list[Entry], *argu
             run.book.fail(entries[-1].name, f"side by side: {error}")
 
     return do
-
-
-EVERY_ROUND: dict[str, Case] = {"turns": turns, "submits": submits, "latency": latency}
-ONCE: dict[str, Case] = {}

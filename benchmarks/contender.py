@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 
 class Contender:
-    settings: ClassVar[str] = ""
+    settings: str = ""
     """What was set, and what for: printed in the report."""
     stores_results: ClassVar[bool] = False
 

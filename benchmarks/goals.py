@@ -66,7 +66,9 @@ def checks(book: Book) -> Iterator[Check]:
     yield Check(13, "worker's memory with 100,000 waiting", book.values("worker's memory", "waiting"), 10, False, "MB")
     yield Check(14, "NATS, one node, drain : taskiq-nats", ratio(plan.NATS_OURS, plan.NATS_PEER, "drain"), 2)
     for verb in ("POST", "GET"):
-        yield Check(15, f"REST, {verb}, 16 clients : a constant", ratio(f"REST, {verb}", "REST, constant", "rate"), 0.5)
+        yield Check(
+            15, f"REST, {verb}, 16 clients : a constant", ratio(f"REST, {verb}", f"REST, constant {verb}", "rate"), 0.5
+        )
     yield from _pages(book)
 
 

@@ -52,7 +52,9 @@ def markdown(book: Book, found: list[Check], about: dict[str, Any]) -> str:
         f"{about['cores']} cores shared by client, worker and server; Python {about['python']}; PostgreSQL "
         f"{about['postgres_version']} with {', '.join(f'{k}={v}' for k, v in about['postgres'].items())}. "
         f"{about['rounds']} rounds, everybody once in each; medians, and in brackets the least and the most. "
-        "Rates of other machines and hours say little; ratios inside a run do.",
+        "Rates of other machines and hours say little; ratios inside a run do."
+        + ("" if about["whole"] else " **The run was stopped before its end.**")
+        + (" A quick run: small numbers, few peers." if about["quick"] else ""),
         "## Goals",
         goals_table(found),
         "## Figures",

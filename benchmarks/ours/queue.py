@@ -1,28 +1,32 @@
 """tasklib on any of its stores."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from benchmarks.contender import Contender
 from benchmarks.crowd import counted
-from benchmarks.ours.tasks import noop, noop_async
+from benchmarks.ours.tasks import nap, noop, noop_async
 from tasklib import Config, TaskWorker, init, submit_many, task
+from tasklib.core.ids import uuid7
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.default import default_engine
 
 
 class Tasklib(Contender):
-    """Options: `kind` (def or async), `concurrency` (left out: every setting at its default), `types` (how many more
-    task types are registered beside the one that is used)."""
+    """Options: `kind` (def, async, or nap for one that takes a second), `concurrency` (left out: every setting at its
+    default), `types` (how many more task types are registered beside the one that is used)."""
 
-    settings = "concurrency 100; everything else at its default. Arguments validated, results stored, rows kept."
     stores_results = True
 
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         super().__init__(url, options)
-        self.task = noop_async if options.get("kind") == "async" else noop
+        chosen = f"concurrency {options['concurrency']}, all else" if "concurrency" in options else "every setting"
+        self.settings = f"{chosen} at its default. Arguments validated, results and histories stored, rows kept."
+        self.task: Any = {"async": noop_async, "nap": nap}.get(options.get("kind", ""), noop)
         self.config = Config(database_url=url)
+        self.since = uuid7(time.time_ns() // 1_000_000 - 1000, 0, 0)
         init(self.config)
 
     async def open(self) -> None:
@@ -39,7 +43,7 @@ class Tasklib(Contender):
 
     async def done(self) -> int:
         """Counted in the table itself."""
-        return counted(self.url, name=self.task.name)
+        return counted(self.url, self.task.name, self.since)
 
     def work(self) -> None:
         options = {"concurrency": self.options["concurrency"]} if "concurrency" in self.options else {}
@@ -57,8 +61,6 @@ class Tasklib(Contender):
 
 class BlockingTasklib(Tasklib):
     """Submits from synchronous code."""
-
-    settings = "submit() from synchronous code, over the bridge to the event loop's thread."
 
     def open(self) -> None:  # type: ignore[override]
         pass

@@ -1,5 +1,7 @@
 """The tasks that are measured: one small argument, one small result."""
 
+import threading
+
 from benchmarks.starts import mark
 from tasklib import task
 
@@ -7,6 +9,13 @@ from tasklib import task
 @task
 def noop(number: int) -> int:
     mark(number)
+    return number
+
+
+@task
+def nap(number: int) -> int:
+    mark(number)
+    threading.Event().wait(1)
     return number
 
 
