@@ -20,8 +20,8 @@ from benchmarks.starts import mark
 
 class Peer(Contender):
     settings = (
-        "batch_size 1000 (default 10), async entrypoint, asyncpg, uvloop as in its own command line, durable tables (its "
-        "default). It moves finished jobs to a log table and stores no results."
+        "batch_size 1000 (default 10), async entrypoint, asyncpg, uvloop as in its own command line, durable "
+        "tables (its default). It moves finished jobs to a log table and stores no results."
     )
 
     async def prepare(self) -> None:
