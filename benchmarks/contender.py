@@ -12,10 +12,19 @@ class Contender:
     settings: str = ""
     """What was set, and what for: printed in the report."""
     stores_results: ClassVar[bool] = False
+    knob: ClassVar[tuple[str, int, Sequence[int]] | None] = None
+    """The setting that matters most for its throughput: name, what was chosen, and what `benchmarks.tune` tries."""
 
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         self.url = url
         self.options = options
+
+    @property
+    def chosen(self) -> int:
+        """Where the knob stands."""
+        assert self.knob is not None
+        name, value, _ = self.knob
+        return int(self.options.get(name, value))
 
     def prepare(self) -> Awaitable[None] | None:
         """The schema, in an empty database."""

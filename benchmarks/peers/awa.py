@@ -20,6 +20,8 @@ class Noop:
 class Peer(Contender):
     settings = "async handler, 200 workers on the queue, enqueue_many_copy in bulk (its fastest way in). No results."
 
+    knob = ("workers", 200, (20, 200, 1000))
+
     async def prepare(self) -> None:
         client = AsyncClient(self.url)
         await client.migrate()
@@ -43,10 +45,10 @@ class Peer(Contender):
             return int(found[0]) if found else 0
 
     def work(self) -> None:
-        asyncio.run(_work(self.url))
+        asyncio.run(_work(self.url, self.chosen))
 
 
-async def _work(url: str) -> None:
+async def _work(url: str, workers: int) -> None:
     client = AsyncClient(url)
 
     @client.task(Noop, queue="bench")
@@ -55,6 +57,6 @@ async def _work(url: str) -> None:
 
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
-    await client.start([("bench", 200)])
+    await client.start([("bench", workers)])
     await stopped.wait()
     await client.shutdown()

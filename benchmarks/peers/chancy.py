@@ -22,11 +22,19 @@ class Peer(Contender):
         "LISTEN/NOTIFY on, push_many in bulk. Finished jobs stay in the table; no results."
     )
 
+    knob = ("concurrency", 1000, (10, 100, 1000))
+
     async def prepare(self) -> None:
         async with _app(self.url) as app:
             await app.migrate()
             await app.declare(
-                Queue("bench", concurrency=1000, executor=Chancy.Executor.Async, polling_interval=1, eager_polling=True)
+                Queue(
+                    "bench",
+                    concurrency=self.chosen,
+                    executor=Chancy.Executor.Async,
+                    polling_interval=1,
+                    eager_polling=True,
+                )
             )
 
     async def open(self) -> None:

@@ -25,9 +25,10 @@ class Peer(Contender):
         "enqueue: in bulk, all of a batch in one transaction (enqueue_in_transaction). Results stored."
     )
     stores_results = True
+    knob = ("worker_concurrency", 100, (10, 100, 1000))
 
     def prepare(self) -> None:
-        _launch(self.url)
+        _launch(self.url, self.chosen)
         DBOS.destroy()
 
     def open(self) -> None:
@@ -51,14 +52,14 @@ class Peer(Contender):
             return int(found[0]) if found else 0
 
     def work(self) -> None:
-        _launch(self.url)
+        _launch(self.url, self.chosen)
         stopped = threading.Event()
         signal.signal(signal.SIGTERM, lambda *_: stopped.set())
         stopped.wait()
         DBOS.destroy()
 
 
-def _launch(url: str) -> None:
+def _launch(url: str, concurrency: int) -> None:
     config: DBOSConfig = {
         "name": "bench",
         "system_database_url": url,
@@ -68,4 +69,4 @@ def _launch(url: str) -> None:
     }
     DBOS(config=config)
     DBOS.launch()
-    DBOS.register_queue("bench", worker_concurrency=100, polling_interval_sec=0.01)
+    DBOS.register_queue("bench", worker_concurrency=concurrency, polling_interval_sec=0.01)

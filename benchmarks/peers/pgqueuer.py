@@ -24,6 +24,8 @@ class Peer(Contender):
         "tables (its default). It moves finished jobs to a log table and stores no results."
     )
 
+    knob = ("batch_size", 1000, (10, 100, 1000))
+
     async def prepare(self) -> None:
         connection = await asyncpg.connect(self.url)
         await Queries(AsyncpgDriver(connection)).install()
@@ -60,4 +62,4 @@ class Peer(Contender):
             mark(json.loads(job.payload or b"")["number"])
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, queue.shutdown.set)
-        await queue.run(batch_size=1000, dequeue_timeout=timedelta(seconds=30))
+        await queue.run(batch_size=self.chosen, dequeue_timeout=timedelta(seconds=30))

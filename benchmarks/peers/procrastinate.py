@@ -12,9 +12,10 @@ from benchmarks.starts import mark
 
 class Peer(Contender):
     settings = (
-        "async task, worker concurrency 20, pool of 20 connections (its guide on concurrency: pool as large as "
-        "concurrency), LISTEN/NOTIFY on, batch_defer_async in bulk. Finished jobs stay in the table; no results."
+        "async task, worker concurrency 20, pool of up to 20 connections, LISTEN/NOTIFY on, batch_defer_async in bulk. "
+        "Finished jobs stay in the table; no results."
     )
+    knob = ("concurrency", 20, (1, 5, 20, 50))
 
     def prepare(self) -> None:
         app, _ = _app(self.url)
@@ -40,7 +41,7 @@ class Peer(Contender):
             return int(found[0]) if found else 0
 
     def work(self) -> None:
-        asyncio.run(_work(_app(self.url)[0]))
+        asyncio.run(_work(_app(self.url)[0], self.chosen))
 
 
 def _app(url: str):
@@ -58,6 +59,6 @@ async def _schema(app: App) -> None:
         await app.schema_manager.apply_schema_async()
 
 
-async def _work(app: App) -> None:
+async def _work(app: App, concurrency: int) -> None:
     async with app.open_async():
-        await app.run_worker_async(concurrency=20)
+        await app.run_worker_async(concurrency=concurrency)

@@ -22,6 +22,7 @@ class Peer(Contender):
         "bulk insert: in bulk, 20 submits at a time (its pool)."
     )
     stores_results = True
+    knob = ("concurrency", 100, (10, 20, 100))
 
     async def prepare(self) -> None:
         queue = _queue(self.url)
@@ -48,14 +49,14 @@ class Peer(Contender):
             return int(found[0]) if found else 0
 
     def work(self) -> None:
-        asyncio.run(_work(self.url))
+        asyncio.run(_work(self.url, self.chosen))
 
 
 def _queue(url: str) -> Queue:
     return Queue.from_url(url, name="bench")
 
 
-async def _work(url: str) -> None:
+async def _work(url: str, concurrency: int) -> None:
     queue = _queue(url)
     await queue.connect()
-    await Worker(queue, functions=[noop], concurrency=100).start()
+    await Worker(queue, functions=[noop], concurrency=concurrency).start()
