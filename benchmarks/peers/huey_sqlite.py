@@ -13,8 +13,8 @@ from benchmarks.starts import mark
 
 class Peer(Contender):
     settings = (
-        "one thread, initial_delay 0.01 and max_delay 0.05 (default 0.1 and 10), WAL, fsync on. It has no bulk enqueue: "
-        "one at a time. Results are kept until they are read."
+        "one thread, initial_delay 0.01 and max_delay 0.05 (default 0.1 and 10), WAL, fsync on. It has no bulk "
+        "enqueue: one at a time. Results are kept until they are read."
     )
     stores_results = True
     knob = ("workers", 1, (1, 2, 4))
