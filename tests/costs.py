@@ -100,3 +100,9 @@ class FastLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return super().time() * SPEED
+
+
+async def pass_time(seconds: float) -> None:
+    """In a fast loop, as long as it takes to do there what is done in so many seconds."""
+    assert isinstance(asyncio.get_running_loop(), FastLoop)
+    await asyncio.sleep(seconds)  # noqa: TID251 - there is no condition to wait for: that nothing happens is the test

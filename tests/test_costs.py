@@ -17,8 +17,8 @@ from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store
 from tasklib.testing.suite.builders import apply, claim, completed, submit_several
-from tests.costs import FastLoop, PostgresMeter, SqliteMeter
-from tests.waiting import eventually
+from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
+from tests.waiting import eventually, eventually_async
 
 NUMBERS = [1, 100, 1000]
 
@@ -72,7 +72,7 @@ async def test_a_task_is_written_three_times_on_postgresql(postgres_url: str, nu
                 " WHERE schemaname = %s AND relname <> 'task_migrations' AND n_tup_ins + n_tup_upd + n_tup_del > 0",
                 [schema],
             ).fetchall()
-        return {name: tuple(counts) for name, *counts in rows}  # type: ignore[misc]
+        return {name: tuple(counts) for name, *counts in rows}
 
     # A session hands in its statistics when it ends.
     eventually(lambda: "task_counts" in written())
@@ -126,9 +126,10 @@ def idle_minute(url: str, spent: Callable[[], int]) -> int:
         engine = Engine(Config(database_url=url))
         worker = TaskWorker(registry=registry, engine=engine, handle_signals=False, concurrency=100)
         running = asyncio.create_task(worker.run())
-        await asyncio.sleep(20)
+        await eventually_async(engine.workers, timeout=60)  # it has opened all it needs, and registered
+        await pass_time(30)
         before = spent()
-        await asyncio.sleep(60)
+        await pass_time(60)
         after = spent()
         worker.stop()
         await running
