@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test screenshots fmt clean
+.PHONY: help install ui demo check test bench screenshots fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,10 @@ test: ui ## run the tests; ARGS='-k retry', JOBS=4
 	$(BIN)/python ui/build.py run test
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
 
+bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
+	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)
+	@.venv-bench/bin/python -m benchmarks.run $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
 screenshots: ui ## take the pictures of the dashboard that the docs show
 	$(BIN)/python -m tests.ui.screenshots docs/images
 
@@ -42,9 +46,9 @@ fmt: install ## format and fix what can be fixed
 	$(BIN)/python ui/build.py run fmt
 
 clean: ## remove virtualenvs, caches and builds
-	rm -rf .venv .venv-demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-demo .venv-bench build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	rm -rf ui/node_modules ui/src/api/schema.d.ts src/tasklib/server/dashboard
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamp is written last, so an install that broke off is done again.
 .venv/.installed: pyproject.toml
@@ -57,6 +61,12 @@ clean: ## remove virtualenvs, caches and builds
 	@$(call venv,.venv-demo)
 	@echo "installing tasklib into .venv-demo"
 	@TASKLIB_SKIP_UI=1 .venv-demo/bin/python -m pip install --quiet -e '.[server]'
+	@touch $@
+
+.venv-bench/.installed: pyproject.toml Makefile
+	@$(call venv,.venv-bench)
+	@echo "installing tasklib into .venv-bench"
+	@TASKLIB_SKIP_UI=1 .venv-bench/bin/python -m pip install --quiet -e '.[postgres,server]'
 	@touch $@
 
 # $(call dashboard,VENV): builds it. Only a build needs Node, so only then is Node installed, and never for users.

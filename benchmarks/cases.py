@@ -1,0 +1,64 @@
+"""What a run consists of, by name: `make bench ONLY=pages,idle`. Each notes its figures in the book."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from benchmarks import duel, plan
+from benchmarks.book import Book
+from benchmarks.rounds import turn_of
+from benchmarks.stage import Stage
+from benchmarks.turn import Entry, TurnFailed
+
+
+@dataclass(frozen=True)
+class Run:
+    stage: Stage
+    book: Book
+    quick: bool
+    missing: dict[str, str]
+    """Packages that could not be installed, and why."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the progress bar moves by."""
+
+    label: str
+    do: Callable[[], None]
+
+
+Case = Callable[[Run, int], Iterator[Step]]
+
+
+def turns(run: Run, number: int) -> Iterator[Step]:
+    """Goals 1 to 4, 6, 10, 14: everybody submits, drains and answers single tasks."""
+    for entry in plan.entries(run.quick):
+        yield Step(entry.name, lambda entry=entry: turn_of(entry, run.stage, run.book, number, run.missing))
+
+
+def submits(run: Run, number: int) -> Iterator[Step]:
+    """Goals 5 and 10: one at a time, beside the bare INSERT."""
+    by_name = {entry.name: entry for entry in plan.entries(True)}
+    floor = replace(by_name[plan.FLOOR], options={})
+    sync = Entry(plan.OURS_SYNC, "ours.queue:BlockingTasklib", "postgres", by_name[plan.OURS].sizes)
+    chunks, size = (6, 50) if run.quick else (20, 100)
+    for entries in ([floor, by_name[plan.OURS], sync], [by_name[plan.SQLITE_FLOOR], by_name[plan.SQLITE_OURS]]):
+        yield Step(f"submit, {entries[0].engine}", _guarded(run, duel.submits, entries, number, chunks, size))
+
+
+def latency(run: Run, number: int) -> Iterator[Step]:
+    """Goals 7 and 10: single tasks, beside INSERT + NOTIFY + claim by a waiting listener."""
+    by_name = {entry.name: entry for entry in plan.entries(True)}
+    chunks, size = (5, 12) if run.quick else (20, 20)
+    for entries in ([by_name[plan.FLOOR], by_name[plan.OURS]], [by_name[plan.SQLITE_OURS]]):
+        yield Step(f"latency, {entries[0].engine}", _guarded(run, duel.latencies, entries, number, chunks, size))
+
+
+def _guarded(run: Run, measure: Callable[..., None], entries: list[Entry], *arguments: int) -> Callable[[], None]:
+    def do() -> None:
+        try:
+            measure(entries, run.stage, run.book, *arguments)
+        except TurnFailed as error:
+            run.book.fail(entries[-1].name, f"side by side: {error}")
+
+    return do

@@ -1,0 +1,5 @@
+"""Queues full of old, future and waiting tasks."""
+
+from benchmarks.crowd.filling import COMMON, DAYS, RARE, UNKNOWN, Crowd, counted, fill, make_schema
+
+__all__ = ["COMMON", "DAYS", "RARE", "UNKNOWN", "Crowd", "counted", "fill", "make_schema"]

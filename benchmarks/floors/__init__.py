@@ -1,0 +1,1 @@
+"""The bare database: what is left when there is no queue around it."""

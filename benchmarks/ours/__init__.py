@@ -1,0 +1,1 @@
+"""tasklib, as its users run it."""

@@ -1,0 +1,18 @@
+"""All parts of a run by name, for `--only`: those that every round has, and those that are done once."""
+
+from benchmarks.cases import Case, latency, submits, turns
+from benchmarks.crowded import crowded
+from benchmarks.limits import limits
+from benchmarks.pages_case import pages
+from benchmarks.rest import rest
+from benchmarks.worker_cost import idle, memory
+
+EVERY_ROUND: dict[str, Case] = {
+    "turns": turns,
+    "submits": submits,
+    "latency": latency,
+    "rest": rest,
+    "limits": limits,
+    "crowded": crowded,
+}
+ONCE: dict[str, Case] = {"idle": idle, "memory": memory, "pages": pages}

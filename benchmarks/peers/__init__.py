@@ -1,0 +1,1 @@
+"""What one would use instead, each at its best documented settings."""

@@ -1,0 +1,76 @@
+"""Who takes part, and with how many tasks."""
+
+import importlib.util
+
+from benchmarks.turn import Entry, Sizes
+
+ROUNDS = 3
+
+FLOOR = "bare asyncpg"
+FLOOR_TWO = "bare asyncpg, two connections"
+OURS = "tasklib"
+OURS_ASYNC = "tasklib, async def"
+OURS_DEFAULT = "tasklib, all defaults"
+OURS_TWO = "tasklib, two processes"
+OURS_SYNC = "tasklib, from sync code"
+PGQUEUER = "PgQueuer"
+PROCRASTINATE = "Procrastinate"
+SQLITE_FLOOR = "bare apsw (SQLite)"
+SQLITE_OURS = "tasklib on SQLite"
+HUEY = "Huey on SQLite"
+NATS_OURS = "tasklib on NATS"
+NATS_OURS_CLUSTER = "tasklib on NATS, three nodes"
+NATS_PEER = "taskiq-nats"
+
+FAST = Sizes(submit=2_000, bulk=48_000, latency=300)
+MIDDLING = Sizes(submit=1_000, bulk=9_000, latency=200)
+SLOW = Sizes(submit=500, bulk=2_500, latency=200)
+QUICK_FAST = Sizes(submit=300, bulk=11_700, latency=60)
+QUICK_SLOW = Sizes(submit=100, bulk=500, latency=40)
+
+
+def entries(quick: bool) -> list[Entry]:
+    """In the order of a round: those that are compared stand next to each other."""
+    fast, slow = (QUICK_FAST, QUICK_SLOW) if quick else (FAST, SLOW)
+    middling = slow if quick else MIDDLING
+    queue, floor, apsw = "ours.queue:Tasklib", "floors.asyncpg_loop:Floor", "floors.apsw_loop:Floor"
+    best = {"concurrency": 100}
+    chosen = [
+        Entry(FLOOR, floor, "postgres", fast, options={"wake": True}),
+        Entry(OURS, queue, "postgres", fast, options=best),
+        Entry(PGQUEUER, "peers.pgqueuer:Peer", "postgres", fast, ("pgqueuer", "uvloop")),
+        Entry(OURS_ASYNC, queue, "postgres", fast, options={**best, "kind": "async"}),
+        Entry(OURS_TWO, queue, "postgres", fast, options=best, workers=2),
+        Entry(PROCRASTINATE, "peers.procrastinate:Peer", "postgres", slow, ("procrastinate",)),
+        Entry(OURS_DEFAULT, queue, "postgres", fast),
+        Entry(SQLITE_FLOOR, apsw, "sqlite", fast),
+        Entry(SQLITE_OURS, queue, "sqlite", fast, options=best),
+        Entry(HUEY, "peers.huey_sqlite:Peer", "sqlite", slow, ("huey",)),
+    ]
+    if quick:
+        return chosen
+    return [
+        *chosen,
+        Entry(FLOOR_TWO, floor, "postgres", fast, options={"wake": True, "connections": 2}),
+        Entry("Awa", "peers.awa:Peer", "postgres", middling, ("awa-pg",)),
+        Entry("Chancy", "peers.chancy:Peer", "postgres", middling, ("chancy",)),
+        Entry("SAQ on PostgreSQL", "peers.saq_postgres:Peer", "postgres", slow, ("saq[postgres]",)),
+        Entry("DBOS", "peers.dbos:Peer", "postgres", slow, ("dbos",)),
+        Entry("Celery", "peers.celery_redis:Peer", "redis", slow, ("celery[redis]",)),
+        Entry("Dramatiq", "peers.dramatiq_redis:Peer", "redis", middling, ("dramatiq[redis]",)),
+        Entry("RQ", "peers.rq_redis:Peer", "redis", slow, ("rq",)),
+        Entry("arq", "peers.arq_redis:Peer", "redis", middling, ("arq",)),
+        Entry("taskiq", "peers.taskiq_redis:Peer", "redis", middling, ("taskiq-redis",)),
+        Entry(NATS_PEER, "peers.taskiq_nats:Peer", "nats", middling, ("taskiq-nats",)),
+        # The store for NATS is used as any other, so its entries need no file of their own.
+        Entry(NATS_OURS, queue, "nats", middling, options=best),
+        Entry(NATS_OURS_CLUSTER, queue, "nats3", middling, options=best),
+    ]
+
+
+def cannot_run(entry: Entry) -> str | None:
+    """Why an entry has nothing to run with, apart from packages and servers."""
+    on_nats = entry.path.startswith("ours.") and entry.engine.startswith("nats")
+    if on_nats and importlib.util.find_spec("tasklib.stores.nats") is None:
+        return "this version of tasklib has no store for NATS"
+    return None

@@ -1,0 +1,89 @@
+"""Goals 12 and 13: what a worker costs that has nothing to do, and whether it holds on to memory."""
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import psutil
+import psycopg
+
+from benchmarks import plan
+from benchmarks.cases import Run, Step
+from benchmarks.starts import Starts
+from benchmarks.turn import Entry, Sizes, client, workers
+
+MEGABYTE = 1024 * 1024
+
+
+def idle(run: Run, number: int) -> Iterator[Step]:
+    """Goal 12: statements and processor time of an idle worker."""
+    yield Step("idle worker", lambda: _idle(run, number, 10 if run.quick else 60))
+
+
+def memory(run: Run, number: int) -> Iterator[Step]:
+    """Goal 13: memory of a worker over 200,000 tasks, and with 100,000 waiting. Not in a quick run."""
+    if not run.quick:
+        yield Step("memory over many tasks", lambda: _over_many(run, number, 200_000))
+        yield Step("memory with many waiting", lambda: _with_waiting(run, number, 100_000))
+
+
+def _idle(run: Run, number: int, seconds: int) -> None:
+    # Counted in the server's log: its statistics of transactions come late, and lump in what is not ours.
+    log = run.stage.folder / "postgres" / "log"
+    with _working(run, 1, {"concurrency": 100}, [], logged=True) as (process, _):
+        time.sleep(6)  # past its first, busier moments
+        size, used, began = log.stat().st_size, sum(process.cpu_times()[:2]), time.monotonic()
+        time.sleep(seconds)
+        took = time.monotonic() - began
+        with log.open("rb") as file:
+            file.seek(size)
+            statements = len(re.findall(rb"LOG:  (?:execute|statement)", file.read()))
+        run.book.note("idle worker", "statements", number, statements / took)
+        run.book.note("idle worker", "cpu", number, 100 * (sum(process.cpu_times()[:2]) - used) / took)
+
+
+def _over_many(run: Run, number: int, count: int) -> None:
+    with _working(run, count, {"concurrency": 100}, [("bulk", count, 1000)]) as (process, starts):
+        marks: dict[int, float] = {}
+        while starts.started() < count:
+            done = starts.started()
+            marks.setdefault(done * 10 // count, process.memory_info().rss / MEGABYTE)
+            time.sleep(0.02)
+        last = process.memory_info().rss / MEGABYTE
+        # The first tenth warms up: pools, caches, the largest batch.
+        run.book.note("worker's memory", "growth", number, last - marks.get(1, min(marks.values())))
+        run.book.note("worker's memory", "size", number, last)
+
+
+def _with_waiting(run: Run, number: int, count: int) -> None:
+    sizes = []
+    for waiting in (20, count):
+        options = {"concurrency": 2, "kind": "nap"}
+        with _working(run, waiting, options, [("bulk", waiting, 1000)]) as (process, _):
+            time.sleep(5)
+            sizes.append(process.memory_info().rss / MEGABYTE)
+    run.book.note("worker's memory", "waiting", number, sizes[1] - sizes[0])
+
+
+@contextmanager
+def _working(
+    run: Run, count: int, options: dict[str, Any], commands: list[Any], *, logged: bool = False
+) -> Iterator[tuple[psutil.Process, Starts]]:
+    """One worker on a queue that was sent these tasks."""
+    entry = Entry(plan.OURS, "ours.queue:Tasklib", "postgres", Sizes(0, 0), options=options)
+    with ExitStack() as stack:
+        url = stack.enter_context(run.stage.store("postgres"))
+        file = run.stage.folder / "worker-cost"
+        starts = Starts(file, count + 1)
+        log = stack.enter_context(tempfile.TemporaryFile("w+b"))
+        ask = stack.enter_context(client(entry, url, file, log))
+        for command in (("prepare",), ("open",), *commands, ("close",)):
+            ask(*command)
+        if logged:
+            with psycopg.connect(run.stage.postgres, autocommit=True) as connection:
+                connection.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET log_statement = 'all'")
+        (process,) = stack.enter_context(workers(entry, url, file, log))
+        yield psutil.Process(process.pid), starts

@@ -1,0 +1,183 @@
+"""What tasks cost the database, in statements, round trips and rows: no clock, so it holds on any machine.
+
+A figure that has to grow is a decision: change it here, and say in the commit what the price buys."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from tasklib import Config, TaskWorker
+from tasklib.core.registry import Registry, TaskOptions, define
+from tasklib.engine.backends import make_store
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Store
+from tasklib.testing.suite.builders import apply, claim, completed, submit_several
+from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
+from tests.waiting import eventually, eventually_async
+
+NUMBERS = [1, 100, 1000]
+
+
+async def submit_claim_settle(store: Store, number: int) -> None:
+    """The whole road of so many tasks."""
+    await submit_several(store, number)
+    claims = await claim(store, number)
+    assert len(claims) == number
+    await apply(store, *(completed(each, "done") for each in claims))
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgresql(postgres_url: str, number: int):
+    async with PostgresMeter(postgres_url) as meter:
+        store = make_store(Config(database_url=meter.url))
+        await store.open()
+        for warm in (1, 2):  # statements are prepared, one by one and for batches; controls are known
+            await submit_claim_settle(store, warm)
+        costs = {}
+
+        def spent(what: str) -> None:
+            costs[what] = (meter.statements, meter.round_trips)
+            meter.messages.clear()
+
+        meter.messages.clear()
+        await submit_several(store, number)
+        spent("submit")
+        claims = await claim(store, number)
+        spent("claim")
+        await apply(store, *(completed(each, "done") for each in claims))
+        spent("settle")
+        await store.close()
+
+    assert len(claims) == number
+    assert costs == {"submit": (1, 1), "claim": (1, 1), "settle": (1, 1)}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_task_is_written_three_times_on_postgresql(postgres_url: str, number: int):
+    store = make_store(Config(database_url=postgres_url))
+    await store.open()
+    await submit_claim_settle(store, number)
+    await store.close()
+    schema = postgres_url.rpartition("=")[2]
+
+    def written() -> dict[str, tuple[int, int, int]]:
+        with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as connection:
+            rows = connection.execute(
+                "SELECT relname, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_user_tables"
+                " WHERE schemaname = %s AND relname <> 'task_migrations' AND n_tup_ins + n_tup_upd + n_tup_del > 0",
+                [schema],
+            ).fetchall()
+        return {name: tuple(counts) for name, *counts in rows}
+
+    # A session hands in its statistics when it ends.
+    eventually(lambda: "task_counts" in written())
+    assert written() == {"tasks": (number, 2 * number, 0), "task_counts": (1, 0, 0)}
+
+
+SQLITE_STATEMENTS = {1: (1, 5, 6), 100: (4, 5, 6), 1000: (7, 5, 12)}
+"""Of a submit, a claim and a settle, BEGIN and COMMIT included."""
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_batch_of_any_size_is_one_commit_on_sqlite(sqlite_url: str, number: int):
+    meter = SqliteMeter()
+    with meter.in_place():
+        store = make_store(Config(database_url=sqlite_url))
+        await store.open()
+        await submit_claim_settle(store, 2)
+        costs = {}
+
+        def spent(what: str) -> None:
+            costs[what] = (meter.statements, meter.commits, meter.rows)
+            meter.statements = meter.commits = meter.rows = 0
+
+        spent("opening")
+        await submit_several(store, number)
+        spent("submit")
+        claims = await claim(store, number)
+        spent("claim")
+        await apply(store, *(completed(each, "done") for each in claims))
+        spent("settle")
+        await store.close()
+
+    assert len(claims) == number
+    submit, claiming, settle = SQLITE_STATEMENTS[number]
+    del costs["opening"]
+    assert costs == {
+        "submit": (submit, 1, number),
+        "claim": (claiming, 1, number),
+        "settle": (settle, 1, number + 1),  # one row of counters
+    }
+
+
+def idle_minute(url: str, spent: Callable[[], int]) -> int:
+    """What a worker with nothing to do spends in a minute of its own clock, once it has come to rest."""
+
+    def never(number: int) -> None: ...
+
+    async def main() -> int:
+        registry = Registry()
+        registry.add(define(never, name=None, options=TaskOptions()))
+        engine = Engine(Config(database_url=url))
+        worker = TaskWorker(registry=registry, engine=engine, handle_signals=False, concurrency=100)
+        running = asyncio.create_task(worker.run())
+        await eventually_async(engine.workers, timeout=60)  # it has opened all it needs, and registered
+        await pass_time(30)
+        before = spent()
+        await pass_time(60)
+        after = spent()
+        worker.stop()
+        await running
+        await engine.close()
+        return after - before
+
+    with asyncio.Runner(loop_factory=FastLoop) as runner:
+        return runner.run(main())
+
+
+@pytest.fixture
+def fast_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the heartbeat's thread, which makes its own."""
+    monkeypatch.setattr(asyncio.events, "new_event_loop", FastLoop)
+
+
+@pytest.mark.usefixtures("fast_loops")
+def test_an_idle_minute_on_sqlite(sqlite_url: str):
+    meter = SqliteMeter()
+    with meter.in_place():
+        spent = idle_minute(sqlite_url, lambda: meter.statements)
+    assert 0 < spent <= 80  # 64 as it is, give or take the jitter
+
+
+@pytest.mark.usefixtures("fast_loops")
+def test_an_idle_minute_on_postgresql(postgres_url: str):
+    with measured(postgres_url) as meter:
+        spent = idle_minute(meter.url, lambda: meter.statements)
+    assert 0 < spent <= 40  # 31 as it is, give or take the jitter
+
+
+@contextmanager
+def measured(url: str) -> Iterator[PostgresMeter]:
+    """A meter in a thread of its own, in ordinary time."""
+    ready: Future[PostgresMeter] = Future()
+
+    async def main() -> None:
+        async with PostgresMeter(url) as meter:
+            ready.set_result(meter)
+            await asyncio.to_thread(over.wait)
+
+    over = threading.Event()
+    loop = asyncio.SelectorEventLoop()
+    thread = threading.Thread(target=lambda: loop.run_until_complete(main()))
+    thread.start()
+    try:
+        yield ready.result(10)
+    finally:
+        over.set()
+        thread.join()
+        loop.close()
