@@ -11,10 +11,12 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.nats_servers import NatsServer, ask
 from tests.servers import QUICK, PostgresServer
 
 SEED = "TASKLIB_SEED"
 POSTGRES = "TASKLIB_TEST_POSTGRES_URL"
+NATS = "TASKLIB_TEST_NATS_URL"
 
 # Tests share two cores with a database: how long one example takes says nothing.
 hypothesis.settings.register_profile("tasklib", deadline=None, print_blob=True)
@@ -29,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(2**32)))
     if getattr(config.option, "numprocesses", None):
         _start_postgres(config)
+        _start_nats(config)
 
 
 def pytest_report_header() -> str:
@@ -49,6 +52,14 @@ def _start_postgres(config: pytest.Config) -> str:
     return os.environ[POSTGRES]
 
 
+def _start_nats(config: pytest.Config) -> str:
+    if NATS not in os.environ:
+        server = NatsServer()
+        config.add_cleanup(server.close)
+        os.environ[NATS] = server.start().url
+    return os.environ[NATS]
+
+
 @pytest.fixture(scope="session")
 def postgres_server(pytestconfig: pytest.Config) -> str:
     """The address of the shared server, no schema of one's own. Without xdist it starts here, when first wanted."""
@@ -66,6 +77,20 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         # A session that the test left open inside a transaction shows as an error, not as a test that hangs.
         connection.execute("SET lock_timeout = '10s'")
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
+
+
+@pytest.fixture(scope="session")
+def nats_server(pytestconfig: pytest.Config) -> str:
+    """The address of the shared NATS server."""
+    return _start_nats(pytestconfig)
+
+
+@pytest.fixture
+def nats_url(nats_server: str) -> Iterator[str]:
+    """A bucket of one's own on the shared server: `nats://...?bucket=t_...`."""
+    bucket = f"t_{uuid.uuid4().hex}"
+    yield f"{nats_server}?bucket={bucket}"
+    ask(nats_server, f"$JS.API.STREAM.DELETE.KV_{bucket}")
 
 
 @pytest.fixture
