@@ -44,7 +44,9 @@ def _payload(limit: int) -> Finding:
 
 
 def _clock(correction: float) -> Finding:
-    message = f"this machine's clock is {abs(correction):.1f} s {'behind' if correction > 0 else 'ahead of'} the server's"
+    message = (
+        f"this machine's clock is {abs(correction):.1f} s {'behind' if correction > 0 else 'ahead of'} the server's"
+    )
     if abs(correction) < 2:
         return Finding("ok", "clock", message)
     return Finding("warning", "clock", message, "the server's clock decides; set this one right for readable logs")
@@ -71,12 +73,16 @@ def _room(info: dict[str, Any]) -> Finding:
     if most <= 0:
         return Finding("ok", "room", f"{used:,} bytes; no limit of the bucket's own")
     message = f"{used:,} of {most:,} bytes"
-    return Finding("ok" if used < 0.8 * most else "warning", "room", message, "raise max_bytes, or keep tasks less long")
+    return Finding(
+        "ok" if used < 0.8 * most else "warning", "room", message, "raise max_bytes, or keep tasks less long"
+    )
 
 
 def _flushing(info: dict[str, Any]) -> Finding:
     message = "what is acknowledged is flushed to disk every two minutes unless sync_interval says otherwise"
-    advice = "a server does not tell its clients: look at sync_interval in its configuration (always: before each reply)"
+    advice = (
+        "a server does not tell its clients: look at sync_interval in its configuration (always: before each reply)"
+    )
     return Finding("ok" if info["config"]["num_replicas"] > 1 else "warning", "disk", message, advice)
 
 

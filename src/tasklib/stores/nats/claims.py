@@ -1,8 +1,8 @@
-"""Claiming: candidates from the index, their records read, and all of them marked in one atomic batch.
+"""Claiming: candidates from the index, their records read, and each marked under its revision, all under way at once.
 
-Every claim is a compare-and-set on the revision that was read, so no task is claimed twice. A claim under a limit is also a
-compare-and-set on the control entry that holds the limit: what runs is counted from the leased records themselves as of
-that entry's revision, so limits are exact over the fleet, and nothing leaks when a worker dies.
+Every claim is a compare-and-set on the revision that was read, so no task is claimed twice. Claims under a limit go in
+one atomic batch with a compare-and-set on the control entry that holds the limit: what runs is counted from the leased
+records themselves as of that entry's revision, so limits are exact over the fleet, and no worker's death leaks any.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, decode, to_claim
 
 _AT_ONCE = LARGEST_BATCH // 2
-_TOGETHER = 3
-"""How often a whole batch is tried before the candidates are claimed one by one."""
 
 
 class Claims:
@@ -121,7 +119,7 @@ class _Claiming:
             if not taken:
                 break
             try:
-                done = await self._mark(taken, now, one_by_one=conflicts >= _TOGETHER)
+                done = await self._mark(taken, now)
             finally:
                 # Whatever was claimed, by us or by others, the feed takes out of the index.
                 self._mirror.index.put_back(taken)
@@ -183,8 +181,8 @@ class _Claiming:
 
     # -- marking ------------------------------------------------------------------------------------------------------
 
-    async def _mark(self, taken: list[Waiting], now: datetime, *, one_by_one: bool) -> bool:
-        """Writes the claims. False: others were quicker with some of them."""
+    async def _mark(self, taken: list[Waiting], now: datetime) -> bool:
+        """Writes the claims. False: others were quicker with most of them."""
         ids = [UUID(bytes=found.id) for found in taken]
         records = await read_records(self._bucket, ids)
         claimed = []
@@ -195,28 +193,29 @@ class _Claiming:
                 claimed.append(_marked(record, self.request.worker_id, now, self.request.lease_seconds))
         if not claimed:
             return False
-        if one_by_one:
-            results = await asyncio.gather(*(self._write([record], now) for record in claimed))
-            return any(results)
-        return await self._write(claimed, now)
-
-    async def _write(self, claimed: list[Record], now: datetime) -> bool:
-        limits = self._snapshot.limit_writes(Counter(record.head["name"] for record in claimed))
         doubt = {UUID(record.head["id"]): record.head["version"] for record in claimed}
         self._in_doubt.update(doubt)
+        sequences = await self._write(claimed)
+        self._in_doubt.clear()
+        won = 0
+        for record, sequence in zip(claimed, sequences, strict=True):
+            if sequence:
+                won += 1
+                record.revision = sequence
+                self._held.keep(record)
+                self.claims.append(to_claim(record))
+        return 2 * won >= len(taken)
+
+    async def _write(self, claimed: list[Record]) -> list[int]:
+        writes = list(map(write_of, claimed))
+        limits = self._snapshot.limit_writes(Counter(record.head["name"] for record in claimed))
+        if not limits:
+            return await self._bucket.write_each(writes)
         try:
-            last = await self._bucket.write([*limits, *map(write_of, claimed)])
+            last = await self._bucket.write([*limits, *writes])
         except Conflict:
-            last = 0
-        for task_id in doubt:
-            del self._in_doubt[task_id]
-        if not last:
-            return False
-        for place, record in enumerate(reversed(claimed)):
-            record.revision = last - place
-            self._held.keep(record)
-        self.claims += map(to_claim, claimed)
-        return True
+            return [0] * len(writes)
+        return list(range(last - len(writes) + 1, last + 1))
 
     async def _resolve_doubt(self) -> None:
         """Looks up what became of a batch whose answer was lost."""

@@ -1,19 +1,24 @@
-"""The counters: cells of (minute, type, end, latency), kept in the same atomic batch as the tasks they count.
+"""The counters behind charts: cells of (minute, type, end, latency).
 
-Each store writes an entry of its own for each minute, so that nobody waits for anybody; tidying merges what is past into
-entries by hour, by day and, in the end, into one.
+Each store adds up what it settles and writes it about once a second to an entry of its own for each minute, so that
+nobody waits for anybody; tidying merges what is past into entries by hour, by day and, in the end, into one. They are
+figures for people: a process that is killed takes its last second with it. Totals of tasks do not come from here.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from tasklib.core.decide import UNTIMED, Change
+from tasklib.core.errors import StoreError
 from tasklib.core.task import TaskState
 from tasklib.stores.base import Point
 from tasklib.stores.nats import keys
@@ -21,16 +26,19 @@ from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.clock import EPOCH
 from tasklib.stores.nats.failures import Conflict
 
+log = logging.getLogger("tasklib.store")
+
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=60)
 _LIVE = timedelta(minutes=3)
 """Entries this young may still be written to."""
-_EPOCH_MINUTE = 0
+_FLUSH_SECONDS = 1.0
+_CLOSE_SECONDS = 2.0
 
 
 class Cell(NamedTuple):
     minute: int
-    """Seconds since 1970; 0 for what belongs to no minute."""
+    """Seconds since 1970; 0 for what is too old to belong to any."""
     name: str
     state: str
     bucket: int
@@ -62,94 +70,98 @@ class Cells:
             cells.add(Cell(*cell), count, run_ms)
         return cells
 
-    def note(self, change: Change, name: str, minute: int) -> None:
-        """What a change counts for; releases and snoozes count for nothing."""
-        if change.terminal:
-            self.add(Cell(minute, name, str(change.state), change.bucket), 1, change.run_ms)
-        elif change.state == TaskState.FAILED:
-            self.add(Cell(minute, name, "retried", change.bucket), 1, change.run_ms)
-        if change.leaves is not None:
-            self.remove(name, str(change.leaves))
 
-    def remove(self, name: str, state: str) -> None:
-        self.add(Cell(_EPOCH_MINUTE, name, state, UNTIMED), -1, 0)
+class _Page:
+    """This store's entry for one minute."""
 
-    def __bool__(self) -> bool:
-        return bool(self.counts)
-
-
-class _Lane:
-    """One entry that is being written to, by one call at a time."""
-
-    def __init__(self) -> None:
-        self.minute = -1
-        self.key = ""
+    def __init__(self, minute: int) -> None:
+        self.key = f"{keys.COUNT}m.{minute}.{secrets.token_hex(6)}"
         self.revision = 0
-        self.cells = Cells()
-
-
-class Counting:
-    """One call's counts, on their way into a lane."""
-
-    def __init__(self, counts: Counts, lane: _Lane, minute: int) -> None:
-        self._counts = counts
-        self._lane = lane
-        if lane.minute != minute:
-            lane.minute, lane.key, lane.revision, lane.cells = minute, counts.key(minute), 0, Cells()
-
-    def write(self, cells: Cells) -> list[Write]:
-        """What to put in the batch."""
-        if not cells:
-            return []
-        merged = Cells()
-        merged.include(self._lane.cells)
-        merged.include(cells)
-        return [Write(self._lane.key, self._lane.revision, merged.encode())]
-
-    def written(self, cells: Cells, revision: int) -> None:
-        if cells:
-            self._lane.cells.include(cells)
-            self._lane.revision = revision
-
-    def abandon(self) -> None:
-        """Nobody knows whether it was written: the lane goes on in a new entry."""
-        self._lane.minute = -1
-
-    def release(self) -> None:
-        self._counts.idle.append(self._lane)
+        self.written = Cells()
+        self.fresh = Cells()
+        """Not written yet."""
 
 
 class Counts:
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
-        self.idle: list[_Lane] = []
+        self._pages: dict[int, _Page] = {}
+        self._flushing = asyncio.Lock()
+        self._flusher: asyncio.Task[None] | None = None
 
-    def begin(self) -> Counting:
-        lane = self.idle.pop() if self.idle else _Lane()
-        return Counting(self, lane, self.minute())
+    def note(self, change: Change, name: str) -> None:
+        """What a change counts for; releases and snoozes count for nothing."""
+        if change.terminal:
+            state = str(change.state)
+        elif change.state == TaskState.FAILED:
+            state = "retried"
+        else:
+            return
+        minute = self._bucket.clock.micros() // 60_000_000 * 60
+        page = self._pages.get(minute)
+        if page is None:
+            page = self._pages[minute] = _Page(minute)
+        page.fresh.add(Cell(minute, name, state, change.bucket), 1, change.run_ms)
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.get_running_loop().create_task(self._flush_soon())
 
-    def minute(self) -> int:
-        return self._bucket.clock.micros() // 60_000_000 * 60
+    async def close(self) -> None:
+        if self._flusher is not None:
+            self._flusher.cancel()
+            await asyncio.wait([self._flusher])
+            try:
+                async with asyncio.timeout(_CLOSE_SECONDS):
+                    await self.flush()
+            except (StoreError, TimeoutError) as error:
+                log.warning("the latest counts are lost: %s", error)
 
-    def key(self, minute: int) -> str:
-        return f"{keys.COUNT}m.{minute}.{secrets.token_hex(6)}"
+    async def _flush_soon(self) -> None:
+        while any(page.fresh.counts for page in self._pages.values()):
+            await asyncio.sleep(_FLUSH_SECONDS)
+            with suppress(StoreError):  # the next round has another chance
+                await self.flush()
+
+    async def flush(self) -> None:
+        async with self._flushing:
+            for page in list(self._pages.values()):
+                if page.fresh.counts:
+                    await self._bucket.run(lambda page=page: self._write(page))  # type: ignore[misc]
+            latest = max(self._pages, default=0)
+            self._pages = {m: page for m, page in self._pages.items() if m == latest or page.fresh.counts}
+
+    async def _write(self, page: _Page) -> None:
+        while True:
+            fresh, merged = page.fresh, Cells()
+            merged.include(page.written)
+            merged.include(fresh)
+            page.fresh = Cells()
+            try:
+                page.revision = await self._bucket.write([Write(page.key, page.revision, merged.encode())])
+                page.written = merged
+                return
+            except BaseException as error:
+                fresh.include(page.fresh)
+                page.fresh = fresh
+                if not isinstance(error, Conflict):
+                    raise
+            # The reply to an earlier write was lost, or the entry was merged with others.
+            entry = (await self._bucket.read([page.key])).get(page.key)
+            if entry is not None and not entry.deleted:
+                page.revision = entry.revision
+            else:
+                page.key, page.revision, page.written = f"{page.key}-", 0, Cells()
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
-    async def totals(self) -> dict[tuple[str, str], int]:
-        sums: Counter[tuple[str, str]] = Counter()
-        for entry in await self._bucket.under(keys.COUNT):
-            for cell, count in Cells.decode(entry.data).counts.items():
-                sums[cell.name, cell.state] += count
-        return sums
-
     async def series(self, since_seconds: float) -> Sequence[Point]:
-        since = self._bucket.clock.micros() // 1_000_000 - since_seconds
+        await self.flush()
+        entries = await self._bucket.run(lambda: self._bucket.under(keys.COUNT))
+        since = self._bucket.clock.micros() // 1_000_000 - since_seconds - 60
         cells = Cells()
-        for entry in await self._bucket.under(keys.COUNT):
+        for entry in entries:
             found = Cells.decode(entry.data)
             for cell, count in found.counts.items():
-                if cell.minute >= since - 60 and cell.minute != _EPOCH_MINUTE:
+                if cell.minute >= since and cell.minute:
                     cells.add(cell, count, found.times[cell])
         return [
             Point(EPOCH + timedelta(seconds=cell.minute), cell.name, cell.state, cell.bucket, count, cells.times[cell])
@@ -159,6 +171,7 @@ class Counts:
     # -- merging ------------------------------------------------------------------------------------------------------
 
     async def tidy(self) -> None:
+        await self.flush()
         await self._bucket.run(self._tidy)
 
     async def _tidy(self) -> None:
@@ -172,7 +185,7 @@ class Counts:
         for target, merged in groups.items():
             await self._merge(target, entries.get(target), merged[: LARGEST_BATCH - 1])
 
-    async def _merge(self, target: str, there: Entry | None, merged: Iterable[Entry]) -> None:
+    async def _merge(self, target: str, there: Entry | None, merged: Sequence[Entry]) -> None:
         """In one batch: what comes in is gone elsewhere, whoever tidies at the same time."""
         cells = Cells() if there is None else Cells.decode(there.data)
         for entry in merged:
@@ -185,10 +198,8 @@ class Counts:
         if there is None:
             there = (await self._bucket.read([target])).get(target)
         writes = [Write(entry.key, entry.revision, deletes=True) for entry in merged]
-        try:
+        with suppress(Conflict):  # another janitor did it
             await self._bucket.write([*writes, Write(target, 0 if there is None else there.revision, data)])
-        except Conflict:
-            pass  # another janitor did it
 
 
 def _target(key: str, now: datetime) -> str | None:
@@ -200,8 +211,7 @@ def _target(key: str, now: datetime) -> str | None:
     if now - start > HOURS_KEPT + timedelta(days=1):
         return f"{keys.COUNT}total"
     if now - start > MINUTES_KEPT + timedelta(hours=1):
-        day = start.astimezone(UTC).replace(hour=0, minute=0, second=0)
-        target = f"{keys.COUNT}d.{_seconds(day)}"
+        target = f"{keys.COUNT}d.{_seconds(start.astimezone(UTC).replace(hour=0, minute=0, second=0))}"
     elif kind == "m" and now - start > _LIVE:
         target = f"{keys.COUNT}h.{_seconds(start.replace(minute=0, second=0))}"
     else:
@@ -210,11 +220,11 @@ def _target(key: str, now: datetime) -> str | None:
 
 
 def _coarser(cell: Cell, target: str) -> Cell:
-    if target.startswith(f"{keys.COUNT}h.") or cell.minute == _EPOCH_MINUTE:
+    if target.startswith(f"{keys.COUNT}h."):
         return cell
     if target.startswith(f"{keys.COUNT}d."):
         return cell._replace(minute=cell.minute // 3600 * 3600)
-    return cell._replace(minute=_EPOCH_MINUTE, bucket=UNTIMED)
+    return cell._replace(minute=0, bucket=UNTIMED)
 
 
 def _seconds(moment: datetime) -> int:

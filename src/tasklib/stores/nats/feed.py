@@ -1,7 +1,7 @@
 """The feed: every change of the bucket in order, headers only, without gaps.
 
-An ephemeral ordered consumer. Each message tells its number; a missing one, a silent consumer or a lost connection make a
-new consumer that goes on behind the last message seen.
+An ephemeral ordered consumer. Each message tells its number; a missing one, a silent consumer or a lost connection make
+a new consumer that goes on behind the last message seen.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LONGEST_PAUSE = 1.0
 
 
 class Feed:
-    """Calls `changed(sequence, subject, headers)` for each change, and `current(anew)` whenever it has caught up; `anew`
-    for the first time after an interruption."""
+    """Calls `changed(sequence, subject, headers)` for each change, and `current(anew)` whenever it has caught up, with
+    `anew` where an interruption came before."""
 
     def __init__(
         self,
@@ -191,5 +191,3 @@ async def _quietly(call: Any) -> None:
         await call
     except (*PASSING, RuntimeError):
         pass
-
-

@@ -43,7 +43,7 @@ class _Client(Client):
     @staticmethod
     def _parse_header_lines(raw: bytes) -> dict[str, str]:
         lines = raw.decode("utf-8", "replace").split("\r\n")
-        return dict([line.split(": ", 1) for line in lines if ": " in line])  # type: ignore[misc]
+        return dict([line.split(": ", 1) for line in lines if ": " in line])
 
 
 class Link:
@@ -119,7 +119,8 @@ class Link:
         return self._client
 
     def reply(self, handle: Callable[[Msg | None], None]) -> str:
-        """A subject to reply to; `handle` gets every message that comes there until `forget`."""
+        """A subject to reply to; `handle` gets every message that comes there, or there with a dash and a number behind
+        it, until `forget`."""
         self._tokens += 1
         token = str(self._tokens)
         self._waiting[token] = handle
@@ -275,7 +276,7 @@ class Link:
         self.version = f"{version.major}.{version.minor}.{version.patch}"
 
     async def _answered(self, message: Msg) -> None:
-        handle = self._waiting.get(message.subject.rpartition(".")[2])
+        handle = self._waiting.get(message.subject.rpartition(".")[2].partition("-")[0])
         if handle is not None:
             handle(message)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -16,19 +17,19 @@ from tasklib.stores.nats import filters, keys
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.claims import read_records
 from tasklib.stores.nats.clock import micros
-from tasklib.stores.nats.counts import Counts
+from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.mirror import Depth, Mirror
-from tasklib.stores.nats.record import to_task
+from tasklib.stores.nats.record import decode, to_task
+from tasklib.stores.nats.submits import half_written
 
 _AT_ONCE = 500
 _FINISHED = ("completed", "failed", "cancelled")
 
 
 class Looks:
-    def __init__(self, bucket: Bucket, mirror: Mirror, counts: Counts) -> None:
+    def __init__(self, bucket: Bucket, mirror: Mirror) -> None:
         self._bucket = bucket
         self._mirror = mirror
-        self._counts = counts
 
     async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
         records = await self._bucket.run(lambda: read_records(self._bucket, list(dict.fromkeys(ids))))
@@ -40,8 +41,12 @@ class Looks:
             if entry is None or entry.deleted:
                 return None
             task_id = UUID(json.loads(entry.data)["id"])
-            record = (await read_records(self._bucket, [task_id])).get(task_id)
-            return None if record is None else to_task(record)
+            found = (await self._bucket.read([keys.task(task_id)])).get(keys.task(task_id))
+            if found is None and (half := half_written(entry)) is not None:
+                with suppress(Conflict):
+                    await self._bucket.write([half])
+                found = (await self._bucket.read([keys.task(task_id)])).get(keys.task(task_id))
+            return None if found is None or found.deleted else to_task(decode(found.data, found.revision))
 
         return await self._bucket.run(work)
 
@@ -117,8 +122,9 @@ class Looks:
 
     async def stats(self) -> dict[str, NameStats]:
         async def work() -> dict[str, NameStats]:
-            await self._mirror.sync()
-            totals = await self._counts.totals()
+            await self._mirror.sync(Depth.EVERYTHING)
+            roster = self._mirror.roster
+            assert roster is not None
             figures: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(int))
             oldest: dict[str, int] = {}
             now = self._bucket.clock.micros()
@@ -128,8 +134,8 @@ class Looks:
                     oldest[waiting.name] = waiting.due
             for running in self._mirror.index.running.values():
                 figures[running.name]["running"] += 1
-            for (name, state), count in totals.items():
-                if state in _FINISHED and count:
+            for (state, terminal, name), count in roster.counts():
+                if terminal and state in _FINISHED:
                     figures[name][state] += count
             found = {name: NameStats(**counts) for name, counts in figures.items()}
             for name, due in oldest.items():

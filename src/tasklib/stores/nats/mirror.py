@@ -1,11 +1,12 @@
-"""The mirror: what this store knows of the bucket without asking. Started when first wanted, and no larger than wanted."""
+"""The mirror: what this store knows of the bucket without asking. Started when it is wanted, no larger than wanted."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from enum import IntEnum
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.errors import StoreError
@@ -67,9 +68,7 @@ class Mirror:
                 await self._feed.stop()
             self._depth = depth
             self._clear()
-            self._feed = Feed(
-                self._bucket, self._changed, self._current, self._clear, only_new=depth is Depth.NEWS
-            )
+            self._feed = Feed(self._bucket, self._changed, self._current, self._clear, only_new=depth is Depth.NEWS)
             self._feed.start()
 
     def want(self, depth: Depth) -> None:
@@ -210,10 +209,7 @@ class Mirror:
                 event.set()
 
     def _has_room_limit(self, name: str) -> bool:
-        for each in (name, ALL):
-            if each in self.controls and self.controls[each][1].concurrency is not None:
-                return True
-        return False
+        return any(each in self.controls and self.controls[each][1].concurrency is not None for each in (name, ALL))
 
     async def _look(self, task_id: UUID, sequence: int) -> None:
         """A record without our note: written by hand. It is read for what the note would have said."""
@@ -229,8 +225,8 @@ class Mirror:
         except (ValueError, TypeError, KeyError) as error:
             log.warning("the record of task %s is not one of ours: %s", task_id, error)
 
-    def _spawn(self, work: object) -> None:
-        job = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        job = asyncio.get_running_loop().create_task(work)
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
 

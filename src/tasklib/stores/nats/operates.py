@@ -17,7 +17,6 @@ from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.claims import read_records
 from tasklib.stores.nats.clock import instant, written
-from tasklib.stores.nats.counts import Cells, Counts
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.mirror import Mirror
@@ -29,9 +28,10 @@ _AT_ONCE = LARGEST_BATCH // 4
 
 
 class Deletes:
-    def __init__(self, bucket: Bucket, counts: Counts) -> None:
+    """In atomic batches: a task and its key go together."""
+
+    def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
-        self._counts = counts
 
     async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
         verdicts: list[Verdict] = []
@@ -54,7 +54,7 @@ class Deletes:
         named = [str(record.head["idempotency_key"]) for record in records.values() if record.head["idempotency_key"]]
         found = await self._bucket.read_all([keys.idem(key) for key in named]) if named else {}
         writes: list[Write] = []
-        cells = Cells()
+        doubt: set[UUID] = set()
         verdicts = []
         for task_id, version in guards:
             record = records.get(task_id)
@@ -67,25 +67,15 @@ class Deletes:
             else:
                 verdicts.append(Verdict.APPLIED)
                 del records[task_id]  # a second guard on the same task finds nothing
+                doubt.add(task_id)
                 writes += _deletions(record, found)
-                cells.remove(record.head["name"], record.head["state"])
         if writes:
-            counting = self._counts.begin()
-            doubt = {UUID(write.key[len(keys.TASK) :]) for write in writes if write.key.startswith(keys.TASK)}
+            sent |= doubt
             try:
-                sent |= doubt
-                last = await self._bucket.write([*counting.write(cells), *writes])
-                counting.written(cells, last - len(writes))
-                sent -= doubt
+                await self._bucket.write(writes)
             except Conflict:
                 sent -= doubt
-                counting.abandon()
                 raise
-            except BaseException:
-                counting.abandon()
-                raise
-            finally:
-                counting.release()
         return verdicts
 
 
@@ -202,9 +192,7 @@ def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
 
 async def controls(bucket: Bucket) -> dict[str, Controls]:
     entries = await bucket.run(lambda: bucket.under(keys.CONTROL))
-    found = [
-        Control.decode(keys.text_of(entry.key[len(keys.CONTROL) :]), entry.data).public() for entry in entries
-    ]
+    found = [Control.decode(keys.text_of(entry.key[len(keys.CONTROL) :]), entry.data).public() for entry in entries]
     return {control.name: control for control in found if control != Controls(name=control.name)}
 
 

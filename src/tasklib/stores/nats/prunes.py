@@ -1,4 +1,4 @@
-"""Retention: finished tasks by age. A task's last write is its end, so the stream has them in the order they finished."""
+"""Retention: finished tasks by age. A task's last write is its end, so the stream has them as they finished."""
 
 from __future__ import annotations
 

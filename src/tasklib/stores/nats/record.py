@@ -1,7 +1,7 @@
 """The record of a task as it lies in the bucket, and the note on its envelope.
 
-A record is one JSON object with the columns' names. Its longer parts stand on lines of their own (inside JSON text there
-is never a raw line break), so that a claim or an outcome rewrites the first line and passes the payload on as it is.
+A record is one JSON object with the columns' names. Its longer parts stand on lines of their own (inside JSON text
+there is never a raw line break), so that a claim or an outcome rewrites the first line and passes the payload on as is.
 
 The note is a message header with what the index of waiting tasks needs; so watchers never receive payloads.
 """
@@ -125,7 +125,7 @@ def decode(data: bytes, revision: int) -> Record:
     head, *parts = data.split(b"\n")
     if len(parts) == 6 and all(map(bytes.startswith, parts, _PARTS)):
         texts = [part[len(mark) :] for part, mark in zip(parts, _PARTS, strict=False)]
-        return Record(json.loads(head + b"}"), *texts, revision)
+        return _of(json.loads(head + b"}"), texts, revision)
     return _foreign(data, revision)
 
 
@@ -136,7 +136,12 @@ def _foreign(data: bytes, revision: int) -> Record:
         for name, default in (("kwargs", {}), ("tags", {}), ("retry_policy", None), ("history", []), ("result", None))
     ]
     created = whole.get("created_at") or "1970-01-01T00:00:00Z"
-    return Record({**_EMPTY, "scheduled_at": created, "updated_at": created, **whole}, *texts, revision)
+    return _of({**_EMPTY, "scheduled_at": created, "updated_at": created, **whole}, texts, revision)
+
+
+def _of(head: dict[str, Any], texts: list[bytes], revision: int) -> Record:
+    kwargs, tags, retry_policy, history, result = texts
+    return Record(head, kwargs, tags, retry_policy, history, result, revision)
 
 
 _EMPTY: dict[str, Any] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,7 +25,8 @@ class Roster:
         self._kinds: list[tuple[str, bool]] = []
         self._names: list[str] = []
         self._numbers: dict[object, int] = {}
-        self._fresh: list[bytes] | None = []
+        self._counts: Counter[bytes] = Counter()
+        self._fresh: dict[bytes, bytes] | None = {}
         """While the first load is under way rows come in the order they were written: they are sorted once."""
 
     def __len__(self) -> int:
@@ -32,7 +34,8 @@ class Roster:
 
     def loaded(self) -> None:
         if self._fresh is not None:
-            self._rows = sorted(self._fresh)
+            self._rows = sorted(self._fresh.values())
+            self._counts = Counter(row[16:21] for row in self._rows)
             self._fresh = None
 
     def put(self, task: bytes, note: Note) -> None:
@@ -40,19 +43,31 @@ class Roster:
         name = self._number(note.name, self._names)
         row = _ROW.pack(task, kind, name, max(0, note.created))
         if self._fresh is not None:
-            self._fresh.append(row)
+            self._fresh[task] = row
             return
+        self._counts[row[16:21]] += 1
         place = bisect_left(self._rows, task)
         if place < len(self._rows) and self._rows[place].startswith(task):
+            self._counts[self._rows[place][16:21]] -= 1
             self._rows[place] = row
         else:
             self._rows.insert(place, row)
 
     def remove(self, task: bytes) -> None:
-        self.loaded()
+        if self._fresh is not None:
+            self._fresh.pop(task, None)
+            return
         place = bisect_left(self._rows, task)
         if place < len(self._rows) and self._rows[place].startswith(task):
+            self._counts[self._rows[place][16:21]] -= 1
             del self._rows[place]
+
+    def counts(self) -> Iterator[tuple[tuple[str, bool, str], int]]:
+        """How many there are of each state, finality and name."""
+        for packed, count in self._counts.items():
+            if count:
+                kind, name = _KIND.unpack(packed)
+                yield (*self._kinds[kind], self._names[name]), count
 
     def select(
         self,

@@ -1,7 +1,7 @@
-"""Settling: guarded changes with the counters that move with them, in atomic batches, and a verdict for each.
+"""Settling: guarded changes, all under way at once, and a verdict for each.
 
-The guard of a change is checked on the record that was read; the record's revision guards the write. If somebody came in
-between, nothing of the batch is written: everything is read again and judged again.
+The guard of a change is checked on the record that was read; the record's revision guards the write. Where somebody
+came in between, nothing is written: the record is read again and judged again.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from tasklib.stores.base import Extension, Held
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Write
 from tasklib.stores.nats.claims import read_records, write_of
 from tasklib.stores.nats.clock import instant, later, written
-from tasklib.stores.nats.counts import Cells, Counting, Counts
-from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.counts import Counts
 from tasklib.stores.nats.held import HeldRecords
 from tasklib.stores.nats.record import Record, line_or_null, to_task
 
@@ -98,15 +97,13 @@ class Settles:
                     if cached and any(task_id not in changed for task_id in known):
                         cached = False  # what is remembered may be old
                         continue
-                    writes = [write_of(record) for record in changed.values()]
-                    try:
-                        last = await self._bucket.write(writes) if writes else 0
-                    except Conflict:
+                    sequences = await self._bucket.write_each([write_of(record) for record in changed.values()])
+                    if not all(sequences):  # those that went through go through again: nothing is lost by it
                         cached = False
                         continue
-                    for place, record in enumerate(reversed(changed.values())):
-                        record.revision = last - place
-                        self._held.drop(UUID(record.head["id"]))
+                    for task_id, sequence in zip(changed, sequences, strict=True):
+                        changed[task_id].revision = sequence
+                        self._held.drop(task_id)
                     return changed
 
             done.update(await self._bucket.run(work))
@@ -114,63 +111,51 @@ class Settles:
 
 
 class _Settling:
-    """A few hundred changes of different tasks on their way."""
+    """A few hundred changes of different tasks on their way. Run again after a lost answer it finds its own writes, and
+    says *already*."""
 
     def __init__(self, bucket: Bucket, counts: Counts, held: HeldRecords, changes: dict[int, Change]) -> None:
         self._bucket = bucket
         self._counts = counts
         self._held = held
-        self._changes = changes
+        self._left = changes
         self._cached = True
+        self._verdicts: dict[int, Verdict] = {}
 
     async def run(self) -> dict[int, Verdict]:
-        """Run again after a lost answer it finds its own writes, and says *already*."""
-        counting = self._counts.begin()
-        try:
-            while True:
-                try:
-                    return await self._try(counting)
-                except Conflict:
-                    self._cached = False
-                    counting.abandon()
-                    counting.release()
-                    counting = self._counts.begin()
-        except BaseException:
+        while self._left:
+            records = await self._records()
             self._cached = False
-            counting.abandon()
-            raise
-        finally:
-            counting.release()
+            await self._try(records)
+        return self._verdicts
 
-    async def _try(self, counting: Counting) -> dict[int, Verdict]:
-        records = await self._records()
-        now, cells = self._bucket.clock.now(), Cells()
+    async def _try(self, records: dict[UUID, Record]) -> None:
+        now = self._bucket.clock.now()
+        places: list[int] = []
         writes: list[Write] = []
-        verdicts: dict[int, Verdict] = {}
-        for place, change in self._changes.items():
+        for place, change in list(self._left.items()):
             record = records.get(change.id)
             if record is None or not _holds(change, record):
-                verdicts[place] = judge(change, None if record is None else to_task(record))
+                self._end(place, judge(change, None if record is None else to_task(record)))
                 continue
-            verdicts[place] = Verdict.APPLIED
-            settled = _settled(record, change, now)
-            write = write_of(settled)
+            write = write_of(_settled(record, change, now))
             self._bucket.check_size(len(write.data), "result")
+            places.append(place)
             writes.append(write)
-            cells.note(change, record.head["name"], self._counts.minute())
-        if writes:
-            counted = counting.write(cells)
-            # The counters first: the last message of a batch, which ends it for watchers, is then one that stays longer.
-            last = await self._bucket.write([*counted, *writes])
-            counting.written(cells, last - len(writes))
-            for change in self._changes.values():
-                self._held.drop(change.id)
-        return verdicts
+        for place, sequence in zip(places, await self._bucket.write_each(writes), strict=True):
+            if sequence:
+                change = self._left[place]
+                self._counts.note(change, records[change.id].head["name"])
+                self._end(place, Verdict.APPLIED)
+
+    def _end(self, place: int, verdict: Verdict) -> None:
+        self._verdicts[place] = verdict
+        self._held.drop(self._left.pop(place).id)
 
     async def _records(self) -> dict[UUID, Record]:
         found: dict[UUID, Record] = {}
         wanted = []
-        for change in self._changes.values():
+        for change in self._left.values():
             record = self._held.get(change.id) if self._cached else None
             if record is not None and _holds(change, record):
                 found[change.id] = record

@@ -64,10 +64,10 @@ class NatsStore:
         self._claims = Claims(self._bucket, self._mirror, held)
         self._settles = Settles(self._bucket, self._counts, held)
         self._submits = Submits(self._bucket)
-        self._deletes = operates.Deletes(self._bucket, self._counts)
+        self._deletes = operates.Deletes(self._bucket)
         self._prunes = Prunes(self._bucket, self._deletes)
         self._workers = operates.Workers(self._bucket, self._mirror)
-        self._looks = Looks(self._bucket, self._mirror, self._counts)
+        self._looks = Looks(self._bucket, self._mirror)
         self._is_open = False
 
     @property
@@ -96,6 +96,7 @@ class NatsStore:
     async def close(self) -> None:
         self._is_open = False
         await self._submits.close()
+        await self._counts.close()
         await self._mirror.close()
         await self._link.stop()
 
@@ -112,8 +113,8 @@ class NatsStore:
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         kind = type(connection)
         raise Unsupported(
-            f"a submit on the caller's own connection ({kind.__module__}.{kind.__qualname__}): NATS cannot join a database "
-            "transaction; submit after it has committed, with an idempotency key"
+            f"a submit on the caller's own connection ({kind.__module__}.{kind.__qualname__}): NATS cannot join a "
+            "database transaction; submit after it has committed, with an idempotency key"
         )
 
     # -- work ---------------------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ class NatsStore:
 
     async def series(self, since_seconds: float) -> Sequence[Point]:
         self._check_open()
-        return await self._link.run(lambda: self._counts.series(since_seconds))
+        return await self._counts.series(since_seconds)
 
     async def workers(self) -> list[WorkerInfo]:
         self._check_open()
@@ -287,4 +288,3 @@ class NatsStore:
     def _check_open(self) -> None:
         if not self._is_open:
             raise StoreClosed("the store is not open, or was closed")
-

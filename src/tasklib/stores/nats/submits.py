@@ -1,20 +1,21 @@
-"""Submitting: a task and its key in one atomic batch. The key's entry decides: it is created with its task or not at all."""
+"""Submitting: all or none, and one task for a key: whoever creates the key's entry decides."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import NewTask
 from tasklib.stores.base import Inserted
 from tasklib.stores.nats import keys
-from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Write
+from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.claims import write_of
 from tasklib.stores.nats.failures import Conflict
-from tasklib.stores.nats.record import new_record
+from tasklib.stores.nats.record import decode, new_record
 
 _LARGEST_BYTES = 64 * 1024 * 1024
 
@@ -36,9 +37,9 @@ class Submits:
             self._bucket.check_size(len(write.data), "payload")
             pairs.append((task, write))
         slices = list(_slices(pairs))
-        if len(slices) == 1:
+        if len(slices) == 1 and (len(tasks) > 1 or tasks[0].idempotency_key is None):
             return await self._bucket.run(_Slice(self._bucket, slices[0]).run)
-        # More than one batch can hold: a caller that goes away must not stop it half-way.
+        # More than one write: a caller that goes away must not stop it half-way.
         writing = asyncio.ensure_future(self._insert_slices(slices))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
@@ -97,7 +98,8 @@ class _Slice:
     async def run(self) -> list[Inserted]:
         while self._left:
             try:
-                await self._bucket.write(self._writes())
+                for writes in self._steps():
+                    await self._bucket.write(writes)
             except Conflict:
                 await self._resolve()
                 continue
@@ -110,6 +112,16 @@ class _Slice:
         if key is None or self._first[key] == task.id:
             return self._answers[task.id]
         return Inserted(self._answers[self._first[key]].id, False)
+
+    def _steps(self) -> list[list[Write]]:
+        """One atomic batch. But a lone task with a new key is two single writes, which take a tenth of the time: the
+        key's entry comes first and holds the whole record, and whoever finds it without its task writes the task."""
+        if len(self._left) == 1:
+            [(task, write)] = self._left.values()
+            key = task.idempotency_key
+            if key is not None and key not in self._takeovers:
+                return [[Write(keys.idem(key), 0, write.data)], [write]]
+        return [self._writes()]
 
     def _writes(self) -> list[Write]:
         writes: list[Write] = []
@@ -125,7 +137,10 @@ class _Slice:
     async def _resolve(self) -> None:
         """Something is there already: a key, or this very task, whose reply was lost."""
         found = await self._bucket.read_all(
-            [*map(keys.task, self._left), *(keys.idem(key) for key, first in self._first.items() if first in self._left)]
+            [
+                *map(keys.task, self._left),
+                *(keys.idem(key) for key, first in self._first.items() if first in self._left),
+            ]
         )
         owners = {
             key: UUID(json.loads(entry.data)["id"])
@@ -146,10 +161,12 @@ class _Slice:
             else:
                 owner = owners[key]
                 held = found.get(keys.task(owner))
-                if held is not None and not held.deleted:
+                if held is None and (half := half_written(entry)) is not None:
+                    with suppress(Conflict):
+                        await self._bucket.write([half])
                     self._done(task.id, Inserted(owner, owner == task.id))
-                elif owner == task.id:
-                    self._takeovers[key] = (entry.revision, [])
+                elif held is not None and not held.deleted:
+                    self._done(task.id, Inserted(owner, owner == task.id))
                 else:  # the task was deleted by hand, its key was not: the key is free, if that is still so
                     proof = Write(keys.task(owner), 0 if held is None else held.revision, deletes=True)
                     self._takeovers[key] = (entry.revision, [proof])
@@ -165,6 +182,12 @@ class _Slice:
     def _done(self, task_id: UUID, answer: Inserted) -> None:
         self._answers[task_id] = answer
         del self._left[task_id]
+
+
+def half_written(entry: Entry) -> Write | None:
+    """The task that a key's entry was written for, if it holds the whole of it."""
+    record = decode(entry.data, 0)
+    return write_of(record) if record.head["name"] else None
 
 
 def _idem(task_id: UUID) -> bytes:
