@@ -1,8 +1,8 @@
 """The counters behind charts: cells of (minute, type, end, latency).
 
-Each store adds up what it settles and writes it about once a second to an entry of its own for each minute, so that
+Each store adds up what it settles and writes it a few times a second to an entry of its own for each minute, so that
 nobody waits for anybody; tidying merges what is past into entries by hour, by day and, in the end, into one. They are
-figures for people: a process that is killed takes its last second with it. Totals of tasks do not come from here.
+figures for people: a process that is killed takes its latest with it. Totals of tasks do not come from here.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=60)
 _LIVE = timedelta(minutes=3)
 """Entries this young may still be written to."""
-_FLUSH_SECONDS = 1.0
+_FLUSH_SECONDS = 0.25
 _CLOSE_SECONDS = 2.0
 
 
@@ -88,6 +88,7 @@ class Counts:
         self._pages: dict[int, _Page] = {}
         self._flushing = asyncio.Lock()
         self._flusher: asyncio.Task[None] | None = None
+        self._flushed_at = float("-inf")
 
     def note(self, change: Change, name: str) -> None:
         """What a change counts for; releases and snoozes count for nothing."""
@@ -109,6 +110,8 @@ class Counts:
         if self._flusher is not None:
             self._flusher.cancel()
             await asyncio.wait([self._flusher])
+            if not self._bucket.link.alive:  # the loop is on its way out, and has ended the connection already
+                return
             try:
                 async with asyncio.timeout(_CLOSE_SECONDS):
                     await self.flush()
@@ -116,8 +119,10 @@ class Counts:
                 log.warning("the latest counts are lost: %s", error)
 
     async def _flush_soon(self) -> None:
+        loop = asyncio.get_running_loop()
         while any(page.fresh.counts for page in self._pages.values()):
-            await asyncio.sleep(_FLUSH_SECONDS)
+            await asyncio.sleep(max(0.0, self._flushed_at + _FLUSH_SECONDS - loop.time()))
+            self._flushed_at = loop.time()
             with suppress(StoreError):  # the next round has another chance
                 await self.flush()
 

@@ -100,6 +100,10 @@ class Link:
             await client.close()
         self._forget()
 
+    @property
+    def alive(self) -> bool:
+        return self._keeper is not None and not self._keeper.done()
+
     def on_loss(self, call: Callable[[], None]) -> None:
         self._lost.append(call)
 

@@ -74,7 +74,7 @@ async def version(bucket: Bucket) -> int | None:
     """None: there is no bucket yet. A bucket of somebody else is refused."""
     if not await exists(bucket):
         return None
-    entry = (await bucket.run(lambda: bucket.read([keys.SCHEMA]))).get(keys.SCHEMA)
+    entry = await bucket.run(lambda: bucket.leader_read(keys.SCHEMA))
     if entry is None or entry.deleted:
         info = await bucket.run(bucket.info)
         if info["config"].get("description") != _MARK and info["state"]["messages"]:
