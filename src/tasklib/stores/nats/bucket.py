@@ -26,7 +26,7 @@ LARGEST_BATCH = 1000
 _SUBJECTS_AT_ONCE = 1000
 _BYTES_AT_ONCE = 16 * 1024 * 1024
 _UNDER_WAY = 500
-_GATHER_SECONDS = 10.0
+_GATHER_SECONDS = 5.0
 _HEADER_ROOM = 4096
 """What a message's headers take of max_payload, at most."""
 

@@ -15,6 +15,8 @@ WRONG_SEQUENCE = (10071, 10164)
 
 _BATCH_UNKNOWN = (10176, 10202)
 _BATCHES_IN_FLIGHT = (10210, 10211)
+_NO_PEERS = 10005
+"""Servers of the cluster are away, or have not come up yet."""
 _NO_ROOM = (10023, 10028, 10047, 10077, 10122)
 """insufficient resources, account resources exceeded, insufficient storage, maximum bytes or messages exceeded."""
 
@@ -38,7 +40,7 @@ def refusal(error: dict[str, Any]) -> Exception:
         return Conflict(text)
     if code in _NO_ROOM or _MAX_BYTES in text or _MAX_MESSAGES in text:
         return StoreFull(f"no room left in the NATS bucket: {text}")
-    if status in (408, 503) or code in _BATCH_UNKNOWN or code in _BATCHES_IN_FLIGHT:
+    if status in (408, 503) or code == _NO_PEERS or code in _BATCH_UNKNOWN or code in _BATCHES_IN_FLIGHT:
         return Again(text)
     return StoreRefused(f"NATS refused: {text} (error {code})")
 

@@ -30,7 +30,7 @@ MINIMUM = (2, 12, 0)
 
 _PING_SECONDS = 5
 _CONNECT_SECONDS = 5.0
-_ATTEMPT_SECONDS = 5.0
+_ATTEMPT_SECONDS = 2.5
 """How long an answer is waited for before it is looked up whether the call was carried out."""
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
@@ -192,9 +192,8 @@ class Link:
     async def _keep(self) -> None:
         pause = _FIRST_PAUSE
         while True:
-            gone = asyncio.Event()
             try:
-                await self._connect(gone)
+                gone = await self._connect()
             except Exception as error:
                 self._refused = _lasting(error)
                 if self._refused is not None:
@@ -216,10 +215,11 @@ class Link:
             for call in list(self._lost):
                 call()
 
-    async def _connect(self, gone: asyncio.Event) -> None:
+    async def _connect(self) -> asyncio.Event:
+        """Tries each server once. The event is set when the connection is lost."""
         failure: Exception = nats.errors.NoServersError()
         for server in random.sample(self._servers, len(self._servers)):
-            client = _Client()
+            client, gone = _Client(), asyncio.Event()
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     await client.connect(server, **self._options(gone))
@@ -240,7 +240,7 @@ class Link:
             self._servers += [
                 found for uri in client.discovered_servers if (found := f"nats://{uri.netloc}") not in self._servers
             ]
-            return
+            return gone
         raise failure
 
     def _options(self, gone: asyncio.Event) -> dict[str, Any]:
@@ -255,11 +255,13 @@ class Link:
         options: dict[str, Any] = {
             "name": "tasklib",
             "allow_reconnect": False,
+            "max_reconnect_attempts": 1,
+            "reconnect_time_wait": 0,
             "connect_timeout": _CONNECT_SECONDS,
             "ping_interval": _PING_SECONDS,
             "max_outstanding_pings": 2,
             "pending_size": _BUFFERED_BYTES,
-            "flush_timeout": _ATTEMPT_SECONDS,
+            "flush_timeout": _CONNECT_SECONDS,
             "skip_subject_validation": True,
             "closed_cb": closed,
             "disconnected_cb": closed,
