@@ -103,9 +103,16 @@ def memory_url() -> str:
     return f"memory://{uuid.uuid4().hex}"
 
 
-@pytest.fixture(params=["sqlite", "memory", "postgres"])
+@pytest.fixture(params=["sqlite", "memory", "postgres", "nats"])
 def backend_url(request: pytest.FixtureRequest) -> str:
     """The test runs once on each store."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def table_url(request: pytest.FixtureRequest) -> str:
+    """The same for tests that read or edit the table with SQL."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 
