@@ -11,10 +11,12 @@ import hypothesis
 import psycopg
 import pytest
 
+from tests.nats_servers import NatsServer, ask
 from tests.servers import QUICK, PostgresServer
 
 SEED = "TASKLIB_SEED"
 POSTGRES = "TASKLIB_TEST_POSTGRES_URL"
+NATS = "TASKLIB_TEST_NATS_URL"
 
 # Tests share two cores with a database: how long one example takes says nothing.
 hypothesis.settings.register_profile("tasklib", deadline=None, print_blob=True)
@@ -29,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(2**32)))
     if getattr(config.option, "numprocesses", None):
         _start_postgres(config)
+        _start_nats(config)
 
 
 def pytest_report_header() -> str:
@@ -47,6 +50,14 @@ def _start_postgres(config: pytest.Config) -> str:
         config.add_cleanup(server.close)
         os.environ[POSTGRES] = server.start().dsn
     return os.environ[POSTGRES]
+
+
+def _start_nats(config: pytest.Config) -> str:
+    if NATS not in os.environ:
+        server = NatsServer()
+        config.add_cleanup(server.close)
+        os.environ[NATS] = server.start().url
+    return os.environ[NATS]
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +79,20 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
+@pytest.fixture(scope="session")
+def nats_server(pytestconfig: pytest.Config) -> str:
+    """The address of the shared NATS server."""
+    return _start_nats(pytestconfig)
+
+
+@pytest.fixture
+def nats_url(nats_server: str) -> Iterator[str]:
+    """A bucket of one's own on the shared server: `nats://...?bucket=t_...`."""
+    bucket = f"t_{uuid.uuid4().hex}"
+    yield f"{nats_server}?bucket={bucket}"
+    ask(nats_server, f"$JS.API.STREAM.DELETE.KV_{bucket}")
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/tasks.db"
@@ -78,9 +103,16 @@ def memory_url() -> str:
     return f"memory://{uuid.uuid4().hex}"
 
 
-@pytest.fixture(params=["sqlite", "memory", "postgres"])
+@pytest.fixture(params=["sqlite", "memory", "postgres", "nats"])
 def backend_url(request: pytest.FixtureRequest) -> str:
     """The test runs once on each store."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def table_url(request: pytest.FixtureRequest) -> str:
+    """The same for tests that read or edit the table with SQL."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 

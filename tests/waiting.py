@@ -36,6 +36,12 @@ async def eventually_async(condition: Callable[[], Any], timeout: float = 10, in
         await asyncio.sleep(interval)
 
 
+async def turns(number: int) -> None:
+    """Lets the event loop go round this often."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
 def _too_late(condition: Callable[..., object], timeout: float, value: object) -> AssertionError:
     where = getattr(condition, "__code__", None)
     what = f"{where.co_filename}:{where.co_firstlineno}" if where else repr(condition)

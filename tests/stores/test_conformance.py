@@ -5,9 +5,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from tasklib.engine.backends import make_store
+from tasklib.engine.config import Config
 from tasklib.stores.base import Store
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite import OpenStore, StoreSuite
 
 
@@ -17,7 +17,7 @@ class TestStores(StoreSuite):
         async with AsyncExitStack() as stack:
 
             async def open_store() -> Store:
-                store = PostgresStore(backend_url) if backend_url.startswith("postgres") else SqliteStore(backend_url)
+                store = make_store(Config(database_url=backend_url))
                 await store.open()
                 stack.push_async_callback(store.close)
                 return store

@@ -8,14 +8,16 @@ import psycopg
 import pytest
 
 from tasklib.core.errors import StoreClosed
+from tasklib.engine.backends import Backend, make_store
+from tasklib.engine.config import Config
 from tasklib.stores.base import Store
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite.builders import fetch, submit
 
 
-def make(url: str) -> PostgresStore | SqliteStore:
-    return PostgresStore(url) if url.startswith("postgres") else SqliteStore(url)
+def make(url: str) -> Backend:
+    return make_store(Config(database_url=url))
 
 
 async def test_several_may_open_an_empty_database_at_once(backend_url: str):

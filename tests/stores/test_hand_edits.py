@@ -32,17 +32,17 @@ Execute = Callable[[str], None]
 
 
 @pytest.fixture
-async def store(backend_url: str) -> AsyncIterator[Store]:
-    store = PostgresStore(backend_url) if backend_url.startswith("postgres") else SqliteStore(backend_url)
+async def store(table_url: str) -> AsyncIterator[Store]:
+    store = PostgresStore(table_url) if table_url.startswith("postgres") else SqliteStore(table_url)
     await store.open()
     yield store
     await store.close()
 
 
 @pytest.fixture
-def by_hand(backend_url: str, store: Store) -> Execute:
+def by_hand(table_url: str, store: Store) -> Execute:
     """Runs SQL on a connection of its own. `<seconds>` stands for that many seconds from now."""
-    parts = urlsplit(backend_url)
+    parts = urlsplit(table_url)
 
     def in_postgres(sql: str) -> None:
         schema = parse_qs(parts.query)["schema"][0]
@@ -55,7 +55,7 @@ def by_hand(backend_url: str, store: Store) -> Execute:
         if parts.scheme == "memory":
             filename = f"file:/{parts.netloc}?vfs=memdb"
         else:
-            filename = backend_url.removeprefix("sqlite:///")
+            filename = table_url.removeprefix("sqlite:///")
         connection = apsw.Connection(filename, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
         try:
             connection.set_busy_timeout(10_000)

@@ -29,7 +29,7 @@ DatabaseUrl = Annotated[
     typer.Option(
         "--database-url",
         metavar="URL",
-        help="The queue: sqlite:///file.db, postgresql://... or memory://. "
+        help="The queue: sqlite:///file.db, postgresql://..., nats://... or memory://. "
         "Without it the variable TASKLIB_DATABASE_URL, without that sqlite:///tasklib.db.",
         rich_help_panel="Everywhere",
         show_default=False,

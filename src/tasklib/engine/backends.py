@@ -22,6 +22,7 @@ _BACKENDS = {
     "memory": "tasklib.stores.sqlite:SqliteStore",
     "postgresql": "tasklib.stores.postgres:PostgresStore",
     "postgres": "tasklib.stores.postgres:PostgresStore",
+    "nats": "tasklib.stores.nats:NatsStore",
 }
 
 

@@ -42,7 +42,7 @@ class Config(BaseSettings):
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
     database_url: str = Field(default="sqlite:///tasklib.db", repr=False, min_length=1)
-    """`sqlite:///file.db`, `postgresql://...` or `memory://`."""
+    """`sqlite:///file.db`, `postgresql://...`, `nats://...` or `memory://`."""
     max_retries: Whole = Field(default=3, ge=-1, le=2**31 - 2)
     """Retries after the first attempt; -1 is unlimited."""
     base_retry_delay_seconds: Number = Field(default=5.0, ge=0, le=1e9)

@@ -1,0 +1,106 @@
+"""What `tasklib doctor` wants to know of a NATS server and its bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tasklib.core import codec
+from tasklib.core.errors import SchemaMismatch
+from tasklib.stores.base import Finding
+from tasklib.stores.nats import schema
+from tasklib.stores.nats.bucket import Bucket
+from tasklib.stores.nats.looks import Looks
+from tasklib.stores.nats.mirror import Mirror
+from tasklib.stores.nats.operates import Workers
+
+_ROOMY_PAYLOAD = 2 * codec.MAX_BYTES + 256 * 1024
+"""A payload and a result of the largest size, errors and history beside them."""
+
+
+async def findings(bucket: Bucket, mirror: Mirror, looks: Looks, workers: Workers) -> list[Finding]:
+    found = [Finding("ok", "server", f"NATS {bucket.link.version}"), _payload(bucket.link.max_payload)]
+    try:
+        version = await schema.version(bucket)
+    except SchemaMismatch as error:
+        return [*found, Finding("error", "schema", str(error))]
+    if version is None:
+        return [*found, Finding("warning", "schema", "there is no bucket yet", "run: tasklib migrate")]
+    if version != schema.CURRENT:
+        message = f"version {version}, this tasklib needs {schema.CURRENT}"
+        return [*found, Finding("error", "schema", message, "run: tasklib migrate")]
+    found.append(Finding("ok", "schema", f"version {version} in bucket {bucket.address.bucket}"))
+    info = await bucket.run(bucket.info)
+    found += [_clock(bucket.clock.correction), _replicas(info), _room(info), _flushing(info)]
+    found += [await _backlog(looks, workers), await _leases(bucket, mirror)]
+    return found
+
+
+def _payload(limit: int) -> Finding:
+    message = f"a record may take {limit:,} bytes (max_payload)"
+    if limit >= _ROOMY_PAYLOAD:
+        return Finding("ok", "max_payload", message)
+    advice = "set max_payload: 4MB on every server for payloads and results of up to 1 MiB"
+    return Finding("warning", "max_payload", message, advice)
+
+
+def _clock(correction: float) -> Finding:
+    message = (
+        f"this machine's clock is {abs(correction):.1f} s {'behind' if correction > 0 else 'ahead of'} the server's"
+    )
+    if abs(correction) < 2:
+        return Finding("ok", "clock", message)
+    return Finding("warning", "clock", message, "the server's clock decides; set this one right for readable logs")
+
+
+def _replicas(info: dict[str, Any]) -> Finding:
+    wanted = info["config"]["num_replicas"]
+    if wanted == 1:
+        message = "one replica: the loss of its server's disk is the loss of the queue"
+        return Finding("warning", "replicas", message, "three servers and ?replicas=3")
+    behind = [
+        peer["name"]
+        for peer in info.get("cluster", {}).get("replicas") or []
+        if peer.get("offline") or not peer.get("current")
+    ]
+    if behind:
+        message = f"{len(behind)} of {wanted} replicas are away or behind: {', '.join(behind)}"
+        return Finding("warning", "replicas", message, "look after those servers")
+    return Finding("ok", "replicas", f"{wanted} replicas, all current")
+
+
+def _room(info: dict[str, Any]) -> Finding:
+    most, used = info["config"]["max_bytes"], info["state"]["bytes"]
+    if most <= 0:
+        return Finding("ok", "room", f"{used:,} bytes; no limit of the bucket's own")
+    message = f"{used:,} of {most:,} bytes"
+    return Finding(
+        "ok" if used < 0.8 * most else "warning", "room", message, "raise max_bytes, or keep tasks less long"
+    )
+
+
+def _flushing(info: dict[str, Any]) -> Finding:
+    message = "what is acknowledged is flushed to disk every two minutes unless sync_interval says otherwise"
+    advice = (
+        "a server does not tell its clients: look at sync_interval in its configuration (always: before each reply)"
+    )
+    return Finding("ok" if info["config"]["num_replicas"] > 1 else "warning", "disk", message, advice)
+
+
+async def _backlog(looks: Looks, workers: Workers) -> Finding:
+    served = {name for worker in await workers.all() if worker.stopped_at is None for name in worker.names}
+    waiting = [name for name, stats in (await looks.stats()).items() if stats.pending + stats.waiting]
+    alone = sorted(set(waiting) - served)
+    if not alone:
+        return Finding("ok", "workers", "every task type that waits has a live worker")
+    names = ", ".join(repr(name) for name in alone[:10])
+    return Finding("warning", "workers", f"tasks wait that no live worker handles: {names}", "start a worker for them")
+
+
+async def _leases(bucket: Bucket, mirror: Mirror) -> Finding:
+    await bucket.run(mirror.sync)
+    now = bucket.clock.micros()
+    expired = sum(1 for found in mirror.index.running.values() if found.locked is not None and found.locked <= now)
+    if expired:
+        message = f"{expired} running tasks have an expired lease"
+        return Finding("warning", "leases", message, "workers expire them within seconds: is one running?")
+    return Finding("ok", "leases", "none expired")

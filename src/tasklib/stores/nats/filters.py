@@ -1,0 +1,50 @@
+"""Filters: what can be decided from the roster, and what only from the whole task."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tasklib.core.task import Task
+from tasklib.stores.base import Filter
+
+SEARCHED = 50_000
+"""Searches by text or tag look at the newest so many tasks only."""
+
+
+def needs_record(where: Filter) -> bool:
+    return where.tags is not None or where.error_text is not None
+
+
+def by_roster(where: Filter, state: str, terminal: bool, name: str) -> bool:
+    return (
+        (where.names is None or name in where.names)
+        and (where.name_prefix is None or name.startswith(where.name_prefix))
+        and (where.states is None or state in where.states)
+        and (where.terminal is None or terminal == where.terminal)
+    )
+
+
+def by_task(where: Filter, task: Task) -> bool:
+    return (
+        by_roster(where, task.state, task.completed_at is not None, task.name)
+        and (where.worker_id is None or task.worker_id == where.worker_id)
+        and (where.tags is None or all(_has(task.tags, key, value) for key, value in where.tags.items()))
+        and (where.error_text is None or _contains(task.error, where.error_text))
+        and (where.created_after is None or task.created_at >= where.created_after)
+        and (where.created_before is None or task.created_at < where.created_before)
+        and (where.ids is None or task.id in where.ids)
+    )
+
+
+def _has(tags: dict[str, Any], key: str, value: Any) -> bool:
+    return key in tags and _plain(tags[key]) == _plain(value)
+
+
+def _plain(value: Any) -> str:
+    """Compared as text: in Python, 1 and True are equal; in JSON, 1 and 1.0 are."""
+    return json.dumps(json.loads(json.dumps(value), parse_int=float), sort_keys=True)
+
+
+def _contains(error: str | None, text: str) -> bool:
+    return error is not None and text.lower() in error.lower()

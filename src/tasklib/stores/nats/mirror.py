@@ -1,0 +1,283 @@
+"""The mirror: what this store knows of the bucket without asking. Started when it is wanted, no larger than wanted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from enum import IntEnum
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.errors import StoreError
+from tasklib.stores.nats import keys
+from tasklib.stores.nats.bucket import Bucket
+from tasklib.stores.nats.failures import PASSING
+from tasklib.stores.nats.feed import Feed
+from tasklib.stores.nats.index import Index
+from tasklib.stores.nats.limits import ALL, Control
+from tasklib.stores.nats.record import NOTE, Note, decode, read_note
+from tasklib.stores.nats.roster import Roster
+
+log = logging.getLogger("tasklib.store")
+
+_BATCH_SECONDS = 0.25
+"""How long the rest of a batch is waited for, where its last message may be gone."""
+
+_Change = tuple[int, str, dict[str, str]]
+
+
+class Depth(IntEnum):
+    """How much is known."""
+
+    NEWS = 1
+    """What changes from now on: for those who wait."""
+    ACTIVE = 2
+    """Also what waits and what runs: for those who claim."""
+    EVERYTHING = 3
+    """Also what is finished: for those who list."""
+
+
+class Mirror:
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._depth = 0
+        self._feed: Feed | None = None
+        self._starting = asyncio.Lock()
+        self._goals: list[tuple[int, asyncio.Future[None]]] = []
+        self._unfinished: list[_Change] = []
+        self._listeners: list[Callable[[str | None], None]] = []
+        self._news: set[str | None] = set()
+        self._watched: dict[bytes, set[asyncio.Event]] = {}
+        self._jobs: set[asyncio.Task[None]] = set()
+        self.moved: Callable[[bytes, int], None] = lambda task, sequence: None
+        """Told of each new revision of a task."""
+        self.index = Index(bucket.clock.micros)
+        self.roster: Roster | None = None
+        self.controls: dict[str, tuple[int, Control]] = {}
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def need(self, depth: Depth) -> None:
+        if depth <= self._depth:
+            return
+        async with self._starting:
+            if depth <= self._depth:
+                return
+            if self._feed is not None:
+                await self._feed.stop()
+            self._depth = depth
+            self._clear()
+            self._feed = Feed(self._bucket, self._changed, self._current, self._clear, only_new=depth is Depth.NEWS)
+            self._feed.start()
+
+    def want(self, depth: Depth) -> None:
+        """The same in the background."""
+        if depth > self._depth:
+            self._spawn(self.need(depth))
+
+    async def close(self) -> None:
+        for job in list(self._jobs):
+            job.cancel()
+        async with self._starting:
+            feed, self._feed = self._feed, None
+            if feed is not None:
+                await feed.stop()
+        for _, goal in self._goals:
+            goal.cancel()
+        for events in self._watched.values():
+            for event in events:
+                event.set()
+
+    def _clear(self) -> None:
+        self._unfinished.clear()
+        self.index = Index(self._bucket.clock.micros)
+        self.roster = Roster() if self._depth == Depth.EVERYTHING else None
+        self.controls = {}
+
+    # -- keeping up ---------------------------------------------------------------------------------------------------
+
+    async def sync(self, depth: Depth = Depth.ACTIVE) -> None:
+        """Until everything is known that was in the bucket when this was called."""
+        await self.need(depth)
+        goal: int = (await self._bucket.info())["state"]["last_seq"]
+        await self.reach(goal)
+
+    async def reach(self, goal: int) -> None:
+        while True:
+            feed = self._feed
+            assert feed is not None
+            if not feed.caught_up or feed.seen < goal:
+                waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._goals.append((goal, waiting))
+                await waiting
+                continue
+            if not self._unfinished:
+                return
+            waiting = asyncio.get_running_loop().create_future()
+            self._goals.append((feed.seen + 1, waiting))
+            try:
+                async with asyncio.timeout(_BATCH_SECONDS):
+                    await waiting
+            except TimeoutError:
+                self._finish()
+
+    def _current(self, anew: bool) -> None:
+        if self.roster is not None:
+            self.roster.loaded()
+        if anew:
+            self._wake(None)  # something may have come before anybody heard it
+        self._settle_goals()
+
+    def _settle_goals(self) -> None:
+        feed = self._feed
+        if not self._goals or feed is None or not feed.caught_up:
+            return
+        left = []
+        for goal, waiting in self._goals:
+            if waiting.done():
+                continue
+            if goal <= feed.seen:
+                waiting.set_result(None)
+            else:
+                left.append((goal, waiting))
+        self._goals = left
+
+    def _changed(self, sequence: int, subject: str, headers: dict[str, str]) -> None:
+        """A batch shows when its last message is there, as it was written: all or none."""
+        batch = headers.get("Nats-Batch-Id")
+        if self._unfinished and self._unfinished[0][2]["Nats-Batch-Id"] != batch:
+            self._finish()
+        if batch is not None and "Nats-Batch-Commit" not in headers:
+            self._unfinished.append((sequence, subject, headers))
+            return
+        self._finish()
+        self._apply(sequence, subject, headers)
+        if self._goals:
+            self._settle_goals()
+
+    def _finish(self) -> None:
+        if self._unfinished:
+            changes, self._unfinished = self._unfinished, []
+            for change in changes:
+                self._apply(*change)
+
+    # -- changes ------------------------------------------------------------------------------------------------------
+
+    def _apply(self, sequence: int, subject: str, headers: dict[str, str]) -> None:
+        key = subject[len(self._bucket.address.prefix) :]
+        deleted = "KV-Operation" in headers
+        if key.startswith(keys.TASK):
+            try:
+                task = bytes.fromhex(key[len(keys.TASK) :].replace("-", ""))
+            except ValueError:
+                return
+            if len(task) != 16:
+                return
+            note = None if deleted else read_note(headers)
+            if note is None and not deleted:
+                self._spawn(self._look(UUID(bytes=task), sequence))
+                return
+            self._task_changed(task, note, sequence)
+        elif key.startswith(keys.CONTROL):
+            name = keys.text_of(key[len(keys.CONTROL) :])
+            if deleted or NOTE not in headers:
+                self.controls.pop(name, None)
+            else:
+                self.controls[name] = (sequence, Control.decode(name, headers[NOTE]))
+            self._wake(None)
+
+    def _task_changed(self, task: bytes, note: Note | None, sequence: int) -> None:
+        self.moved(task, sequence)
+        if self._depth > Depth.NEWS:
+            left = self.index.running.get(task)
+            if note is None:
+                self.index.remove(task)
+            elif self.index.put(task, note):
+                self._wake(note.name)
+            if left is not None and self._has_room_limit(left.name):
+                self._wake(left.name)
+            if self.roster is not None:
+                if note is None:
+                    self.roster.remove(task)
+                else:
+                    self.roster.put(task, note)
+        elif note is not None and note.claimable and note.due <= self._bucket.clock.micros():
+            self._wake(note.name)
+        if task in self._watched and (note is None or note.completed is not None):
+            for event in self._watched[task]:
+                event.set()
+
+    def _has_room_limit(self, name: str) -> bool:
+        return any(each in self.controls and self.controls[each][1].concurrency is not None for each in (name, ALL))
+
+    async def _look(self, task_id: UUID, sequence: int) -> None:
+        """A record without our note: written by hand. It is read for what the note would have said."""
+        key = keys.task(task_id)
+        try:
+            entry = (await self._bucket.run(lambda: self._bucket.read([key]))).get(key)
+            if entry is not None and entry.revision == sequence and not entry.deleted:
+                record = decode(entry.data, sequence)
+                note = read_note({NOTE: record.note()})
+                self._task_changed(task_id.bytes, note, sequence)
+        except (StoreError, *PASSING) as error:
+            log.warning("the record of task %s cannot be read: %s", task_id, error)
+        except (ValueError, TypeError, KeyError) as error:
+            log.warning("the record of task %s is not one of ours: %s", task_id, error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        job = asyncio.get_running_loop().create_task(work)
+        self._jobs.add(job)
+        job.add_done_callback(self._jobs.discard)
+
+    # -- telling ------------------------------------------------------------------------------------------------------
+
+    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
+        self._listeners.append(wake)
+        self.want(Depth.NEWS)
+
+        def stop() -> None:
+            if wake in self._listeners:
+                self._listeners.remove(wake)
+
+        return stop
+
+    def await_end(self, task_id: UUID) -> tuple[asyncio.Event, Callable[[], None]]:
+        """An event that is set when the task may have ended, and how to be rid of it."""
+        ended = asyncio.Event()
+        events = self._watched.setdefault(task_id.bytes, set())
+        events.add(ended)
+
+        def stop() -> None:
+            events.discard(ended)
+            if not events and self._watched.get(task_id.bytes) is events:
+                del self._watched[task_id.bytes]
+
+        return ended, stop
+
+    async def attentive(self, timeout: float) -> None:
+        """Until changes are heard of, or for so long."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self.need(Depth.NEWS)
+                await self.reach(0)
+        except TimeoutError:
+            pass
+
+    def _wake(self, name: str | None) -> None:
+        if not self._listeners:
+            return
+        if not self._news:
+            asyncio.get_running_loop().call_soon(self._tell)
+        self._news.add(name)
+
+    def _tell(self) -> None:
+        news, self._news = self._news, set()
+        for wake in list(self._listeners):
+            for name in (None,) if None in news else news:
+                try:
+                    wake(name)
+                except Exception as error:
+                    asyncio.get_running_loop().call_exception_handler(
+                        {"message": "a listener of a tasklib store raised", "exception": error}
+                    )

@@ -1,0 +1,231 @@
+"""Deleting and pruning; workers; the controls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.decide import Verdict
+from tasklib.core.task import Task, TaskState
+from tasklib.stores.base import ControlChange, Controls, Unset, WorkerBeat, WorkerInfo
+from tasklib.stores.nats import keys
+from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
+from tasklib.stores.nats.claims import read_records
+from tasklib.stores.nats.clock import instant, written
+from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.limits import Control
+from tasklib.stores.nats.mirror import Mirror
+from tasklib.stores.nats.record import Record, to_task
+
+WORKERS_KEPT = timedelta(days=1)
+_AT_ONCE = LARGEST_BATCH // 4
+"""A task with a key is two messages."""
+
+
+class Deletes:
+    """In atomic batches: a task and its key go together."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+        verdicts: list[Verdict] = []
+        for start in range(0, len(guards), _AT_ONCE):
+            part = guards[start : start + _AT_ONCE]
+            done: set[UUID] = set()
+
+            async def work(part: Sequence[tuple[UUID, int]] = part, done: set[UUID] = done) -> list[Verdict]:
+                while True:
+                    try:
+                        return await self._delete(part, done)
+                    except Conflict:
+                        continue
+
+            verdicts += await self._bucket.run(work)
+        return verdicts
+
+    async def _delete(self, guards: Sequence[tuple[UUID, int]], sent: set[UUID]) -> list[Verdict]:
+        records = await read_records(self._bucket, list(dict.fromkeys(task_id for task_id, _ in guards)))
+        named = [str(record.head["idempotency_key"]) for record in records.values() if record.head["idempotency_key"]]
+        found = await self._bucket.read_all([keys.idem(key) for key in named]) if named else {}
+        writes: list[Write] = []
+        doubt: set[UUID] = set()
+        verdicts = []
+        for task_id, version in guards:
+            record = records.get(task_id)
+            if record is None:
+                # Gone: by us, if this is the second look after a lost answer.
+                verdicts.append(Verdict.APPLIED if task_id in sent else Verdict.MISSING)
+                sent.discard(task_id)
+            elif record.head["version"] != version or record.head["completed_at"] is None:
+                verdicts.append(Verdict.LOST)
+            else:
+                verdicts.append(Verdict.APPLIED)
+                del records[task_id]  # a second guard on the same task finds nothing
+                doubt.add(task_id)
+                writes += _deletions(record, found)
+        if writes:
+            sent |= doubt
+            try:
+                await self._bucket.write(writes)
+            except Conflict:
+                sent -= doubt
+                raise
+        return verdicts
+
+
+def _deletions(record: Record, found: dict[str, Entry]) -> list[Write]:
+    head = record.head
+    writes = [Write(f"{keys.TASK}{head['id']}", record.revision, deletes=True)]
+    if head["idempotency_key"]:
+        entry = found.get(keys.idem(head["idempotency_key"]))
+        if entry is not None and not entry.deleted and json.loads(entry.data)["id"] == head["id"]:
+            writes.append(Write(entry.key, entry.revision, deletes=True))
+    return writes
+
+
+class Workers:
+    def __init__(self, bucket: Bucket, mirror: Mirror) -> None:
+        self._bucket = bucket
+        self._mirror = mirror
+
+    async def beat(self, worker: WorkerBeat) -> None:
+        await self._bucket.run(self._bucket.info)
+
+        def change(entry: Entry | None) -> bytes:
+            moment = written(self._bucket.clock.now())
+            before = {} if entry is None else json.loads(entry.data)
+            about = {**asdict(worker), "names": list(worker.names), "stopped_at": None}
+            return json.dumps({**about, "started_at": before.get("started_at", moment), "seen_at": moment}).encode()
+
+        await self._bucket.update(keys.worker(worker.id), change)
+
+    async def farewell(self, worker_id: str) -> None:
+        def change(entry: Entry | None) -> bytes | None:
+            if entry is None:
+                return None
+            moment = written(self._bucket.clock.now())
+            return json.dumps({**json.loads(entry.data), "stopped_at": moment}).encode()
+
+        await self._bucket.update(keys.worker(worker_id), change)
+
+    async def all(self) -> list[WorkerInfo]:
+        entries = await self._bucket.run(lambda: self._bucket.under(keys.WORKER))
+        now = self._bucket.clock.now()
+        return sorted((_worker(json.loads(entry.data), now) for entry in entries), key=lambda found: found.started_at)
+
+    async def forget(self) -> None:
+        async def work() -> None:
+            now = self._bucket.clock.now()
+            for entry in await self._bucket.under(keys.WORKER):
+                if now - instant(json.loads(entry.data)["seen_at"]) > WORKERS_KEPT:
+                    try:
+                        await self._bucket.write([Write(entry.key, entry.revision, deletes=True)])
+                    except Conflict:
+                        continue  # it lives
+
+        await self._bucket.run(work)
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        async def work() -> list[Task]:
+            await self._mirror.sync()  # also sets the clock by the server's
+            now = self._bucket.clock.micros()
+            running = self._mirror.index.running
+            dead = await self._dead({found.worker for found in running.values()}, dead_after_seconds)
+            ids = [
+                UUID(bytes=task)
+                for task, found in running.items()
+                if (found.locked is not None and found.locked <= now) or found.worker in dead
+            ]
+            records = await read_records(self._bucket, ids[:limit])
+            return [to_task(record) for record in records.values() if record.head["state"] == TaskState.RUNNING]
+
+        return await self._bucket.run(work)
+
+    async def _dead(self, ids: set[str | None], dead_after_seconds: float) -> set[str]:
+        """Those that registered, and then were silent for too long or said goodbye. Asked of the leader where a replica
+        says so: it may be cut off and know only old beats."""
+        suspects: set[str] = set()
+        named = {keys.worker(worker_id): worker_id for worker_id in ids if worker_id is not None}
+        entries = await self._bucket.read_all(named)
+        for key, worker_id in named.items():
+            if self._is_dead(entries.get(key), dead_after_seconds):
+                suspects.add(worker_id)
+        if self._bucket.replicas == 1 or not suspects:
+            return suspects
+        asked = list(suspects)
+        latest = await asyncio.gather(*(self._bucket.leader_read(keys.worker(each)) for each in asked))
+        return {
+            worker_id
+            for worker_id, entry in zip(asked, latest, strict=True)
+            if self._is_dead(entry, dead_after_seconds)
+        }
+
+    def _is_dead(self, entry: Entry | None, dead_after_seconds: float) -> bool:
+        if entry is None or entry.deleted:
+            return False
+        about = json.loads(entry.data)
+        silence = self._bucket.clock.now() - instant(about["seen_at"])
+        return about["stopped_at"] is not None or silence > timedelta(seconds=dead_after_seconds)
+
+
+def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
+    seen = instant(about["seen_at"])
+    return WorkerInfo(
+        id=about["id"],
+        hostname=about["hostname"],
+        pid=about["pid"],
+        names=tuple(about["names"]),
+        concurrency=about["concurrency"],
+        running=about["running"],
+        started_at=instant(about["started_at"]),
+        seen_at=seen,
+        stopped_at=None if about["stopped_at"] is None else instant(about["stopped_at"]),
+        seconds_since_seen=max(0.0, (now - seen).total_seconds()),
+    )
+
+
+async def controls(bucket: Bucket) -> dict[str, Controls]:
+    entries = await bucket.run(lambda: bucket.under(keys.CONTROL))
+    found = [Control.decode(keys.text_of(entry.key[len(keys.CONTROL) :]), entry.data).public() for entry in entries]
+    return {control.name: control for control in found if control != Controls(name=control.name)}
+
+
+async def control(bucket: Bucket, change: ControlChange) -> Controls:
+    key = keys.control(change.name)
+
+    async def work() -> Controls:
+        while True:
+            entry = (await bucket.read([key])).get(key)
+            kept = entry is not None and not entry.deleted
+            old = Control.decode(change.name, entry.data) if kept and entry is not None else Control(change.name)
+            new = _changed(old, change)
+            text = new.encode()
+            try:
+                await bucket.write([Write(key, 0 if entry is None else entry.revision, text.encode(), text)])
+            except Conflict:
+                continue
+            return new.public()
+
+    return await bucket.run(work)
+
+
+def _changed(old: Control, change: ControlChange) -> Control:
+    new = Control(
+        change.name,
+        old.paused if isinstance(change.paused, Unset) else change.paused,
+        old.operator_rate if isinstance(change.operator_rate, Unset) else change.operator_rate,
+        old.default_rate if isinstance(change.default_rate, Unset) else change.default_rate,
+        old.concurrency if isinstance(change.concurrency, Unset) else change.concurrency,
+        old.tokens,
+        old.refilled,
+    )
+    if new.rate == old.rate:
+        return new
+    # A new rate starts with a full bucket.
+    return Control(new.name, new.paused, new.operator_rate, new.default_rate, new.concurrency)

@@ -1,0 +1,164 @@
+"""The bucket's own life: made when it is not there, checked when it is, and proved to honour compare-and-set."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from typing import Any
+
+from tasklib.core.errors import SchemaMismatch, StoreRefused
+from tasklib.stores.nats import keys
+from tasklib.stores.nats.bucket import Bucket, Write
+from tasklib.stores.nats.failures import Conflict
+
+CURRENT = 1
+
+STEPS = [
+    (
+        "0001_bucket",
+        "A KV bucket with history 1, atomic batches, TTLs for marks of deletions, and discard new: full is an error.\n"
+        "Keys: tasks.task.{id}, tasks.idem.{key}, tasks.control.{name}, tasks.worker.{id}, tasks.count.{...},\n"
+        "tasks.token.{id}, tasks.audit.{...}, tasks.schema.",
+    )
+]
+
+_MARK = "tasklib"
+_NOT_FOUND = 10059
+_REQUIRED = {"allow_atomic": True, "allow_direct": True, "allow_msg_ttl": True, "max_msgs_per_subject": 1}
+
+
+def _config(bucket: Bucket) -> dict[str, Any]:
+    address = bucket.address
+    return {
+        "name": address.stream,
+        "description": "tasklib",
+        "subjects": [f"{address.prefix}>"],
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": address.replicas or 1,
+        "max_msgs_per_subject": 1,
+        "max_bytes": address.max_bytes or -1,
+        "max_msgs": -1,
+        "max_age": 0,
+        "max_msg_size": -1,
+        "max_consumers": -1,
+        "discard": "new",
+        "allow_direct": True,
+        "allow_rollup_hdrs": True,
+        "allow_atomic": True,
+        "allow_msg_ttl": True,
+        "deny_delete": True,
+        "duplicate_window": 120_000_000_000,
+    }
+
+
+async def exists(bucket: Bucket) -> bool:
+    try:
+        return await bucket.run(lambda: _exists(bucket))
+    except StoreRefused as error:
+        raise _explained(error) from None
+
+
+async def _exists(bucket: Bucket) -> bool:
+    try:
+        await bucket.info()
+    except StoreRefused as error:
+        if str(_NOT_FOUND) in str(error):
+            return False
+        raise
+    return True
+
+
+async def version(bucket: Bucket) -> int | None:
+    """None: there is no bucket yet. A bucket of somebody else is refused."""
+    if not await exists(bucket):
+        return None
+    entry = await bucket.run(lambda: bucket.leader_read(keys.SCHEMA))
+    if entry is None or entry.deleted:
+        info = await bucket.run(bucket.info)
+        if info["config"].get("description") != _MARK and info["state"]["messages"]:
+            raise SchemaMismatch(f"the bucket {bucket.address.bucket} is not tasklib's; name another with ?bucket=")
+        return 0
+    found: int = json.loads(entry.data)["version"]
+    return found
+
+
+async def prepare(bucket: Bucket) -> None:
+    """Gives an empty server its bucket; refuses an older, newer or foreign one."""
+    found = await version(bucket)
+    if not found:
+        await migrate(bucket)
+        found = CURRENT
+    if found > CURRENT:
+        raise SchemaMismatch(f"the bucket's schema is version {found}, this tasklib knows {CURRENT}: upgrade tasklib")
+    await _check_config(bucket)
+    await _prove(bucket)
+
+
+async def migrate(bucket: Bucket) -> list[str]:
+    found = await version(bucket)
+    if found is not None and found >= CURRENT:
+        return []
+    if found is None:
+        await bucket.run(lambda: _create(bucket))
+    await bucket.run(bucket.info)
+    mark = json.dumps({"version": CURRENT}).encode()
+    try:
+        await bucket.run(lambda: bucket.write([Write(keys.SCHEMA, 0, mark)]))
+    except Conflict:
+        return []  # somebody was quicker, or it was we ourselves and the reply was lost
+    return [name for name, _ in STEPS]
+
+
+async def _create(bucket: Bucket) -> None:
+    try:
+        await bucket.api(f"STREAM.CREATE.{bucket.address.stream}", _config(bucket))
+    except StoreRefused as error:
+        if await _exists(bucket):
+            return
+        raise _explained(error) from None
+
+
+async def _check_config(bucket: Bucket) -> None:
+    config = (await bucket.run(bucket.info))["config"]
+    wrong = [name for name, value in _REQUIRED.items() if config.get(name) != value]
+    if config.get("discard") != "new":
+        wrong.append("discard")
+    if wrong:
+        raise StoreRefused(f"the bucket {bucket.address.bucket} is not set up as tasklib needs it: {', '.join(wrong)}")
+    wanted = bucket.address.replicas
+    if wanted is not None and config["num_replicas"] != wanted:
+        message = f"the bucket {bucket.address.bucket} has {config['num_replicas']} replicas, the URL says {wanted}"
+        raise StoreRefused(f"{message}; change it with: nats stream edit {bucket.address.stream} --replicas {wanted}")
+
+
+async def _prove(bucket: Bucket) -> None:
+    """Everything rests on compare-and-set: a write under a wrong revision must be refused, alone and in a batch."""
+
+    async def refused(*writes: Write) -> bool:
+        try:
+            await bucket.write(writes)
+        except Conflict:
+            return True
+        return False
+
+    async def work() -> bool:
+        key = keys.PROBE + secrets.token_hex(8)
+        first = await bucket.write([Write(key, 0, b"1")])
+        honoured = await asyncio.gather(
+            refused(Write(key, 0, b"2")),
+            refused(Write(key, first + 1, b"2")),
+            refused(Write(key + "-other", 0, b"2"), Write(key, 0, b"2")),
+        )
+        await refused(Write(key, first, deletes=True))
+        return all(honoured)
+
+    if not await bucket.run(work):
+        raise StoreRefused("this server does not honour compare-and-set: tasks would be lost or run twice")
+
+
+def _explained(error: StoreRefused) -> StoreRefused:
+    if "10039" in str(error) or "10076" in str(error):
+        return StoreRefused("JetStream is not enabled on this server or for this account")
+    return error

@@ -1,0 +1,271 @@
+"""NATS servers that go away, lines that are cut before a message went out or before its answer came back."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from uuid import UUID
+
+import pytest
+
+from tasklib.core.decide import Verdict
+from tasklib.core.errors import TRANSIENT, StoreUnavailable
+from tasklib.core.task import Claim
+from tasklib.stores.base import ControlChange, Filter, Inserted
+from tasklib.stores.nats import NatsStore
+from tasklib.testing.suite.builders import (
+    ANNA,
+    WORK,
+    apply,
+    beat_of,
+    claim,
+    claim_one,
+    completed,
+    fetch,
+    lease_of,
+    new_task,
+    submit,
+    submit_several,
+    within_deadline,
+)
+from tests.nats_servers import NatsCluster, NatsServer
+from tests.stores.proxy import Proxy
+from tests.waiting import eventually_async, turns
+
+Fault = Callable[[Proxy, bytes], None]
+
+faults = pytest.mark.parametrize("fault", [Proxy.lose_request, Proxy.lose_reply], ids=["request lost", "reply lost"])
+
+
+@pytest.fixture
+async def proxy(nats_url: str) -> AsyncIterator[Proxy]:
+    async with Proxy(nats_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def store(proxy: Proxy) -> AsyncIterator[NatsStore]:
+    store = NatsStore(proxy.url)
+    await store.open()
+    yield store
+    await store.close()
+
+
+async def number_of_tasks(store: NatsStore) -> int:
+    return (await store.count(Filter(), 1000)).value
+
+
+@faults
+@pytest.mark.parametrize("key", [None, "key"])
+async def test_a_submit_makes_one_task(store: NatsStore, proxy: Proxy, fault: Fault, key: str | None):
+    task = new_task("doubt", key=key)
+    fault(proxy, b"doubt")
+    assert await store.insert([task]) == [Inserted(task.id, True)]
+    assert proxy.faults == 1
+    assert await number_of_tasks(store) == 1
+    assert (await fetch(store, task.id)).name == "doubt"
+
+
+@faults
+async def test_a_batch_is_stored_once(store: NatsStore, proxy: Proxy, fault: Fault):
+    tasks = [new_task("doubt", key=f"key-{number}" if number % 2 else None) for number in range(50)]
+    fault(proxy, b"doubt")
+    assert await store.insert(tasks) == [Inserted(task.id, True) for task in tasks]
+    assert proxy.faults == 1
+    assert await number_of_tasks(store) == 50
+
+
+@faults
+@pytest.mark.parametrize("limited", [False, True])
+async def test_a_claim_is_not_lost(store: NatsStore, proxy: Proxy, fault: Fault, limited: bool):
+    if limited:
+        await store.control(ControlChange(name=WORK, concurrency=100))
+    ids = await submit_several(store, 20)
+    fault(proxy, b"Tasklib-Note")
+    claims = await claim(store, 20)
+    assert proxy.faults == 1
+    assert [claimed.id for claimed in claims] == ids
+    assert sorted(await store.held(ANNA)) == sorted(claims)
+    assert {claimed.version for claimed in claims} == {1}
+    await apply(store, *map(completed, claims))
+
+
+@faults
+async def test_a_task_taken_by_hand_is_not_lost(store: NatsStore, proxy: Proxy, fault: Fault):
+    task = await fetch(store, await submit(store))
+    fault(proxy, b"Tasklib-Note")
+    claimed = await store.take(task.id, task.version, ANNA, 60)
+    assert proxy.faults == 1
+    assert claimed is not None
+    assert await store.held(ANNA) == [claimed]
+    assert await store.take(task.id, task.version, ANNA, 60) is None, "it has moved on"
+
+
+@faults
+async def test_an_outcome_is_recorded_once(store: NatsStore, proxy: Proxy, fault: Fault):
+    await submit_several(store, 20)
+    claims = await claim(store, 20)
+    fault(proxy, b"completed")
+    verdicts = await store.settle([completed(claimed, number) for number, claimed in enumerate(claims)])
+    assert proxy.faults == 1
+    assert set(verdicts) <= {Verdict.APPLIED, Verdict.ALREADY}
+    stats = (await store.stats())[WORK]
+    assert (stats.completed, stats.running) == (20, 0)
+    assert {task.version for task in await store.get([claimed.id for claimed in claims]) if task} == {2}
+
+
+@faults
+async def test_a_deletion_is_told_as_done(store: NatsStore, proxy: Proxy, fault: Fault):
+    await submit(store, key="k")
+    await apply(store, completed(await claim_one(store)))
+    [task] = (await store.page(Filter(), limit=5)).tasks
+    fault(proxy, b"KV-Operation")
+    assert await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
+    assert proxy.faults == 1
+    assert await number_of_tasks(store) == 0
+
+
+@faults
+async def test_a_lease_is_extended(store: NatsStore, proxy: Proxy, fault: Fault):
+    await submit_several(store, 5)
+    claims = await claim(store, 5, lease=10)
+    fault(proxy, b"locked_until")
+    answers = await store.extend(ANNA, [lease_of(claimed) for claimed in claims], 600)
+    assert proxy.faults == 1
+    assert all(answer.held for answer in answers)
+
+
+@faults
+async def test_other_writes_go_through_once(store: NatsStore, proxy: Proxy, fault: Fault):
+    fault(proxy, b"hostname")
+    await store.beat(beat_of(ANNA))
+    fault(proxy, b"operator_rate")
+    await store.control(ControlChange(name=WORK, paused=True))
+    assert proxy.faults == 2
+    assert [worker.id for worker in await store.workers()] == [ANNA]
+    assert (await store.controls())[WORK].paused
+
+
+async def test_a_silent_line_ends_with_the_deadline(proxy: Proxy):
+    store = NatsStore(proxy.url, call_timeout=1.0)
+    await store.open()
+    await submit(store)
+    proxy.freeze()
+    start = time.monotonic()
+    for call in (store.insert([new_task()]), claim(store), store.stats()):
+        with pytest.raises(TRANSIENT):
+            await call
+    assert time.monotonic() - start < 6
+    proxy.thaw()
+    assert await eventually_async(lambda: _submits(store))
+    await store.close()
+
+
+async def _submits(store: NatsStore) -> bool:
+    try:
+        await submit(store)
+    except TRANSIENT:
+        return False
+    return True
+
+
+async def test_a_listener_hears_again_after_the_line_was_cut(store: NatsStore, proxy: Proxy, nats_url: str):
+    await claim(store)
+    heard = asyncio.Event()
+    stop = store.listen(lambda name: heard.set())
+    other = NatsStore(nats_url)
+    await other.open()
+    proxy.cut()
+    await eventually_async(lambda: proxy.connections >= 2)
+    await submit(store)  # the line is back
+    heard.clear()
+    task_id = await submit(other)
+    await within_deadline(heard, "a wake-up after the reconnect")
+    assert task_id in [claimed.id for claimed in await claim(store, 5)]
+    stop()
+    await other.close()
+
+
+# -- servers ----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_server_that_restarts_costs_nothing_but_time(caplog: pytest.LogCaptureFixture):
+    with NatsServer() as server:
+        store = NatsStore(server.url)
+        await store.open()
+        ids = await submit_several(store, 50)
+        running = await claim(store, 10)
+        with caplog.at_level(logging.WARNING):
+            for _ in range(3):
+                server.stop()
+                waiting = [asyncio.create_task(submit(store)) for _ in range(20)]
+                await turns(3)
+                server.start()
+                ids += await asyncio.gather(*waiting)
+        assert len([record for record in caplog.records if record.name == "tasklib.store"]) < 10
+        await apply(store, *map(completed, running))
+        taken = {claimed.id for claimed in await claim(store, 500)} | {claimed.id for claimed in running}
+        assert taken == set(ids)
+        await store.close()
+
+
+async def test_a_server_that_stays_away_is_told_within_the_deadline():
+    with NatsServer() as server:
+        store = NatsStore(server.url, call_timeout=1.0)
+        await store.open()
+        server.kill9()
+        with pytest.raises(StoreUnavailable, match="did not answer within 1 s"):
+            await submit(store)
+        server.start()
+        assert await eventually_async(lambda: _submits(store), timeout=30)
+        await store.close()
+
+
+async def test_a_cluster_goes_on_without_one_of_its_nodes():
+    with NatsCluster() as cluster:
+        stores = [NatsStore(f"{cluster.url}?replicas=3&bucket=shop") for _ in range(3)]
+        for store in stores:
+            await store.open()
+        submitted: list[UUID] = []
+        done: dict[UUID, int] = {}
+        stopping = asyncio.Event()
+
+        async def submit_on(store: NatsStore) -> None:
+            while not stopping.is_set():
+                submitted.extend(await submit_several(store, 20))
+
+        async def work(store: NatsStore, name: str) -> None:
+            while True:
+                claims: list[Claim] = await claim(store, 50, worker=name)
+                verdicts = await store.settle([completed(each) for each in claims]) if claims else []
+                for each, verdict in zip(claims, verdicts, strict=True):
+                    if verdict in (Verdict.APPLIED, Verdict.ALREADY):
+                        done[each.id] = done.get(each.id, 0) + 1
+                if stopping.is_set() and not claims and set(done) >= set(submitted):
+                    return
+
+        submitting = asyncio.create_task(submit_on(stores[0]))
+        working = [asyncio.create_task(work(store, f"worker-{place}")) for place, store in enumerate(stores)]
+        try:
+            await eventually_async(lambda: len(done) > 200, timeout=60)
+            victim = await asyncio.to_thread(cluster.leader_of, "KV_shop")
+            victim.kill9()
+            before = len(done)
+            await eventually_async(lambda: len(done) > before + 300, timeout=60)
+            victim.start(wait=False)
+            before = len(done)
+            await eventually_async(lambda: len(done) > before + 300, timeout=60)
+            stopping.set()
+            await submitting
+            async with asyncio.timeout(60):
+                await asyncio.gather(*working)
+        finally:
+            for task in (submitting, *working):
+                task.cancel()
+            await asyncio.wait([submitting, *working])
+        assert set(done) == set(submitted)
+        assert set(done.values()) == {1}
+        stats = (await stores[1].stats())[WORK]
+        assert (stats.completed, stats.pending, stats.running) == (len(submitted), 0, 0)
+        for store in stores:
+            await store.close()
