@@ -34,7 +34,7 @@ def routes() -> list[tuple[str, str]]:
         if isinstance(route, APIRoute)
         for method in route.methods or ()
     ]
-    found = [(method, re.sub(r"{action}", "delete", re.sub(r"{type:path}", "t", path))) for method, path in found]
+    found = [(method, re.sub(r"{action}", "delete", re.sub(r"{type:type_name}", "t", path))) for method, path in found]
     return [*found, ("GET", "/openapi.json"), ("GET", "/assets/login.js"), ("GET", "/nowhere"), ("POST", "/")]
 
 
@@ -68,7 +68,7 @@ def test_the_walk_sees_every_route(memory_engine: Engine):
     """Nothing is added to the application beside the routers that the walk knows."""
     walked = {route.path for part in ROUTERS for route in part.router.routes if isinstance(route, APIRoute)}
     schema = make_app(memory_engine).openapi()
-    described = {path.replace("{type}", "{type:path}") for path in schema["paths"]}
+    described = {path.replace("{type}", "{type:type_name}") for path in schema["paths"]}
     assert {*described, "/login", *PAGES} == walked
 
 

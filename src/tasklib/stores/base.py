@@ -272,8 +272,8 @@ class Store(Protocol):
         ...
 
     async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
-        """Writes whole records of another queue as they are, all in one transaction: applied; already, where that very
-        record is here; lost, where another one has its id or its idempotency key. Finished ones are counted."""
+        """Writes whole records of another queue as they are, each whole or not at all: applied; already, where that
+        very record is here; lost, where another one has its id or its idempotency key. Finished ones are counted."""
         ...
 
     # -- work ---------------------------------------------------------------------------------------------------------

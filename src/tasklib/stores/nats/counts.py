@@ -12,7 +12,7 @@ import json
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tasklib.core.decide import UNTIMED, Change
 from tasklib.core.errors import StoreError
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Point
+from tasklib.stores.base import Age, NameStats, Point
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.clock import EPOCH
@@ -28,6 +28,8 @@ from tasklib.stores.nats.failures import Conflict
 
 log = logging.getLogger("tasklib.store")
 
+BACKLOG = "backlog"
+"""Marks cells that are samples of how old the backlog was."""
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=60)
 _LIVE = timedelta(minutes=3)
@@ -158,20 +160,50 @@ class Counts:
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
-    async def series(self, since_seconds: float) -> Sequence[Point]:
+    async def series(self, since_seconds: float, step_seconds: int) -> Sequence[Point]:
+        cells = await self._since(since_seconds, step_seconds)
+        return [
+            Point(EPOCH + timedelta(seconds=cell.minute), cell.name, cell.state, cell.bucket, count, cells.times[cell])
+            for cell, count in sorted(cells.counts.items())
+            if cell.state != BACKLOG
+        ]
+
+    async def ages(self, since_seconds: float, step_seconds: int) -> Sequence[Age]:
+        cells = await self._since(since_seconds, step_seconds)
+        return [
+            Age(EPOCH + timedelta(seconds=cell.minute), cell.name, cells.times[cell] / count / 1000)
+            for cell, count in sorted(cells.counts.items())
+            if cell.state == BACKLOG
+        ]
+
+    async def _since(self, seconds: float, step: int) -> Cells:
         await self.flush()
         entries = await self._bucket.run(lambda: self._bucket.under(keys.COUNT))
-        since = self._bucket.clock.micros() // 1_000_000 - since_seconds - 60
+        since = self._bucket.clock.micros() // 1_000_000 - seconds - 60
         cells = Cells()
         for entry in entries:
             found = Cells.decode(entry.data)
             for cell, count in found.counts.items():
                 if cell.minute >= since and cell.minute:
-                    cells.add(cell, count, found.times[cell])
-        return [
-            Point(EPOCH + timedelta(seconds=cell.minute), cell.name, cell.state, cell.bucket, count, cells.times[cell])
-            for cell, count in sorted(cells.counts.items())
-        ]
+                    cells.add(cell._replace(minute=cell.minute // step * step), count, found.times[cell])
+        return cells
+
+    # -- sampling -----------------------------------------------------------------------------------------------------
+
+    async def sample(self, look: Callable[[], Awaitable[dict[str, NameStats]]]) -> None:
+        """As sums that can be merged: how many samples, and their ages in milliseconds. The empty name is the oldest of
+        all, also when nothing waits. Whoever creates the minute's entry has sampled it."""
+        minute = self._bucket.clock.micros() // 60_000_000 * 60
+        key = f"{keys.COUNT}m.{minute}.backlog"
+        if key in await self._bucket.run(lambda: self._bucket.read([key])):
+            return
+        ages = {name: each.oldest_due_seconds for name, each in (await look()).items()}
+        due = {name: age for name, age in ages.items() if age is not None}
+        cells = Cells()
+        for name, age in {**due, "": max(due.values(), default=0.0)}.items():
+            cells.add(Cell(minute, name, BACKLOG, UNTIMED), 1, round(age * 1000))
+        with suppress(Conflict):  # somebody else was quicker
+            await self._bucket.run(lambda: self._bucket.write([Write(key, 0, cells.encode())]))
 
     # -- merging ------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -189,6 +190,14 @@ def new_record(task: NewTask, now: datetime) -> Record:
     }
     policy = b"null" if task.retry_policy is None else _line(task.retry_policy)
     return Record(head, _line(task.kwargs), _line(task.tags), policy, b"[]", b"null")
+
+
+def of_task(task: Task) -> Record:
+    """A whole record of another queue."""
+    values = {field.name: getattr(task, field.name) for field in fields(task)}
+    texts = [_dump(values.pop(name)).encode() for name in ("kwargs", "tags", "retry_policy", "history", "result")]
+    head = {name: written(value) if isinstance(value, datetime) else value for name, value in values.items()}
+    return _of({**head, "id": str(task.id)}, texts, 0)
 
 
 def _line(text: str) -> bytes:

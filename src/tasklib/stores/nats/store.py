@@ -12,6 +12,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed, Unsupported
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import (
+    Age,
     AuditEntry,
     Claimed,
     ClaimRequest,
@@ -31,7 +32,7 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.nats import checkup, ledger, operates, schema
+from tasklib.stores.nats import checkup, ledger, operates, restores, schema
 from tasklib.stores.nats.address import parse
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.claims import Claims
@@ -117,6 +118,10 @@ class NatsStore:
             "database transaction; submit after it has committed, with an idempotency key"
         )
 
+    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
+        self._check_open()
+        return await restores.restore(self._bucket, tasks)
+
     # -- work ---------------------------------------------------------------------------------------------------------
 
     async def claim(self, request: ClaimRequest) -> Claimed:
@@ -167,6 +172,10 @@ class NatsStore:
         self._check_open()
         return await self._prunes.prune(states, older_than_seconds, limit, dry_run=dry_run)
 
+    async def sample(self) -> None:
+        self._check_open()
+        await self._counts.sample(self._looks.stats)
+
     async def tidy(self) -> None:
         self._check_open()
         await self._counts.tidy()
@@ -196,9 +205,13 @@ class NatsStore:
         self._check_open()
         return await self._looks.stats()
 
-    async def series(self, since_seconds: float) -> Sequence[Point]:
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
         self._check_open()
-        return await self._counts.series(since_seconds)
+        return await self._counts.series(since_seconds, step_seconds)
+
+    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        self._check_open()
+        return await self._counts.ages(since_seconds, step_seconds)
 
     async def workers(self) -> list[WorkerInfo]:
         self._check_open()

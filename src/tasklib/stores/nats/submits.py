@@ -130,7 +130,7 @@ class _Slice:
             if key is not None:
                 revision, proofs = self._takeovers.get(key, (0, []))
                 writes += proofs
-                writes.append(Write(keys.idem(key), revision, _idem(task.id)))
+                writes.append(Write(keys.idem(key), revision, idem_entry(task.id)))
             writes.append(write)
         return writes
 
@@ -190,5 +190,5 @@ def half_written(entry: Entry) -> Write | None:
     return write_of(record) if record.head["name"] else None
 
 
-def _idem(task_id: UUID) -> bytes:
+def idem_entry(task_id: UUID) -> bytes:
     return json.dumps({"id": str(task_id)}).encode()
