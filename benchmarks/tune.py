@@ -1,4 +1,4 @@
-"""Tries each peer at several values of the setting that matters most for it, to see whether the one in `peers/` is best.
+"""Tries each peer at several values of the setting that matters most for it, to see whether that in `peers/` is best.
 
 .venv-bench/bin/python -m benchmarks.tune [NAME ...]
 """
