@@ -6,11 +6,14 @@ from pathlib import Path
 import matplotlib
 import matplotlib.pyplot as plt
 
+from benchmarks import plan
 from benchmarks.book import Book
 
 matplotlib.use("Agg")
 
 OURS, FLOOR, PEER = "#2563eb", "#94a3b8", "#cbd5e1"
+SAME_SUBMIT = (plan.OURS_ASYNC, plan.OURS_TWO, plan.OURS_DEFAULT)
+"""They differ in how they work, not in how tasks are submitted."""
 PANELS = {"drain": "Drained by workers", "bulk": "Submitted in bulk", "submit": "Submitted one at a time"}
 
 
@@ -34,6 +37,7 @@ def draw(book: Book, folder: Path) -> bool:
         axis.set_xlim(0, room)
         axis.set_title(f"{PANELS[measure]}, tasks a second", fontsize=11, loc="left")
         axis.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        axis.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(4))
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=9)
     figure.suptitle(
@@ -50,6 +54,7 @@ def _bars(book: Book, measure: str) -> list[tuple[str, float, float, float]]:
     bars = []
     for name in book.figures:
         values = book.values(name, measure)
-        if values and not name.startswith(("drain", "REST")):
+        submits_alike = measure != "drain" and name in SAME_SUBMIT
+        if values and not submits_alike and not name.startswith(("drain", "REST")):
             bars.append((name, statistics.median(values), min(values), max(values)))
     return sorted(bars, key=lambda bar: bar[1])

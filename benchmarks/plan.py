@@ -25,8 +25,8 @@ NATS_PEER = "taskiq-nats"
 FAST = Sizes(submit=2_000, bulk=48_000, latency=300)
 MIDDLING = Sizes(submit=1_000, bulk=9_000, latency=200)
 SLOW = Sizes(submit=500, bulk=2_500, latency=200)
-QUICK_FAST = Sizes(submit=300, bulk=11_700, latency=60)
-QUICK_SLOW = Sizes(submit=100, bulk=500, latency=40)
+QUICK_FAST = Sizes(submit=150, bulk=7_850, latency=25)
+QUICK_SLOW = Sizes(submit=60, bulk=340, latency=20)
 
 
 def entries(quick: bool) -> list[Entry]:

@@ -18,7 +18,7 @@ BODY = {"type": "noop", "payload": {"number": 1}}
 
 def rest(run: Run, number: int) -> Iterator[Step]:
     """Goal 15: the REST API with 16 clients."""
-    yield Step("REST", lambda: _rest(run, number, 1.0 if run.quick else 5.0))
+    yield Step("REST", lambda: _rest(run, number, 0.6 if run.quick else 5.0))
 
 
 def _rest(run: Run, number: int, seconds: float) -> None:

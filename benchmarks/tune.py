@@ -1,4 +1,4 @@
-"""Tries each peer at several values of the setting that matters most for it: how the values in `peers/` were chosen.
+"""Tries each peer at several values of the setting that matters most for it, to see whether that in `peers/` is best.
 
 .venv-bench/bin/python -m benchmarks.tune [NAME ...]
 """

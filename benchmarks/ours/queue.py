@@ -23,7 +23,7 @@ class Tasklib(Contender):
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         super().__init__(url, options)
         chosen = f"concurrency {options['concurrency']}, all else" if "concurrency" in options else "every setting"
-        self.settings = f"{chosen} at its default. Arguments validated, results and histories stored, rows kept."
+        self.settings = f"{chosen} at its default. Arguments validated, results stored, rows kept."
         self.task: Any = {"async": noop_async, "nap": nap}.get(options.get("kind", ""), noop)
         self.config = Config(database_url=url)
         self.since = uuid7(time.time_ns() // 1_000_000 - 1000, 0, 0)
