@@ -5,12 +5,13 @@ import json
 import random
 import sys
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 from uuid import UUID
 
 import nats
 import pytest
+from nats.aio.msg import Msg
 
 from tasklib.core.decide import Verdict
 from tasklib.core.errors import (
@@ -23,11 +24,13 @@ from tasklib.core.errors import (
     StoreUnavailable,
     Unsupported,
 )
+from tasklib.core.task import Claim
 from tasklib.stores.base import ControlChange, Filter, Inserted
 from tasklib.stores.nats import NatsStore, keys, schema
 from tasklib.stores.nats.address import Address, parse
-from tasklib.stores.nats.bucket import Bucket, Write
+from tasklib.stores.nats.bucket import Bucket, Entry, Write
 from tasklib.stores.nats.clock import Clock, written
+from tasklib.stores.nats.feed import Feed
 from tasklib.stores.nats.index import Index
 from tasklib.stores.nats.record import Note, decode, new_record
 from tasklib.testing.suite.builders import (
@@ -190,6 +193,24 @@ async def test_a_key_whose_task_was_deleted_by_hand_is_free(store: NatsStore, kv
         await kv.delete(f"tasks.task.{fresh.id}")
 
 
+async def test_a_key_is_not_taken_over_on_a_stale_read(store: NatsStore, monkeypatch: pytest.MonkeyPatch):
+    """A replica that is behind may show a key without its task."""
+    kept, _ = await store.insert([new_task(key="k"), new_task()])
+    read, hidden = store._bucket.read_all, 0
+
+    async def stale(wanted: Iterable[str]) -> dict[str, Entry]:
+        nonlocal hidden
+        found = await read(wanted)
+        if not hidden and keys.task(kept.id) in found:
+            del found[keys.task(kept.id)]
+            hidden += 1
+        return found
+
+    monkeypatch.setattr(store._bucket, "read_all", stale)
+    assert await store.insert([new_task(key="k")]) == [Inserted(kept.id, False)]
+    assert hidden == 1
+
+
 async def test_a_deleted_task_leaves_nothing_behind(store: NatsStore, kv: Any):
     await submit(store, key="k")
     await apply(store, completed(await claim_one(store)))
@@ -322,6 +343,60 @@ async def test_full_is_an_error_and_passes(nats_url: str):
     )
     await submit(store)
     await store.close()
+
+
+# -- the feed ---------------------------------------------------------------------------------------------------------
+
+
+async def test_a_claim_knows_all_that_was_there_when_it_began(
+    store: NatsStore, nats_url: str, monkeypatch: pytest.MonkeyPatch
+):
+    received, flowing = Feed._received, asyncio.Event()
+
+    async def late(self: Feed, message: Msg) -> None:
+        await flowing.wait()
+        await received(self, message)
+
+    async def claim_late() -> list[Claim]:
+        """With a feed that is held up for a while."""
+        claiming = asyncio.create_task(claim(other))
+        done, _ = await asyncio.wait([claiming], timeout=0.1)
+        assert not done, "it waits for the feed"
+        flowing.set()
+        return await claiming
+
+    monkeypatch.setattr(Feed, "_received", late)
+    other = NatsStore(nats_url)
+    await other.open()
+    flowing.set()
+    assert await claim(other) == []
+    flowing.clear()
+    task_id = await submit(store)
+    assert [claimed.id for claimed in await claim_late()] == [task_id]
+    await submit(store)
+    flowing.clear()
+    await store.control(ControlChange(name=WORK, paused=True))
+    assert await claim_late() == []
+    await other.close()
+
+
+async def test_a_change_that_got_lost_on_the_way_is_fetched_again(store: NatsStore, monkeypatch: pytest.MonkeyPatch):
+    received, lost = Feed._received, 0
+
+    async def forgetful(self: Feed, message: Msg) -> None:
+        nonlocal lost
+        if "Tasklib-Note" in (message.headers or {}) and not lost:
+            lost += 1
+            return
+        await received(self, message)
+
+    assert await claim(store) == []
+    monkeypatch.setattr(Feed, "_received", forgetful)
+    await store._mirror._feed.stop()  # type: ignore[union-attr]
+    store._mirror._feed.start()  # type: ignore[union-attr]
+    ids = [await submit(store) for _ in range(5)]
+    assert [claimed.id for claimed in await claim(store, 10)] == ids
+    assert lost == 1
 
 
 # -- limits and refusals ----------------------------------------------------------------------------------------------

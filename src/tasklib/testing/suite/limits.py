@@ -173,6 +173,25 @@ class ConcurrencyLimits:
             assert len(running) == 5
         assert (await store.stats())[WORK].running == 5
 
+    async def test_one_room_for_all_types_is_exact_over_several_stores(
+        self, store: Store, open_store: OpenStore
+    ) -> None:
+        """They do not even fight for the same tasks: only the limit itself can keep them apart."""
+        await store.control(ControlChange(concurrency=1))
+        stores = [store, *[await open_store() for _ in range(3)]]
+        names = [f"type-{number}" for number in range(4)]
+        for name in names:
+            await submit_several(store, 5, name)
+        for each in stores:
+            await claim(each, names=["nothing"])
+        for _ in range(5):
+            rounds = await asyncio.gather(
+                *(claim(each, names=[name], worker=name) for each, name in zip(stores, names, strict=True))
+            )
+            running = [claimed for claims in rounds for claimed in claims]
+            assert len(running) == 1
+            await apply(store, completed(running[0]))
+
     async def test_a_task_that_waits_for_room_uses_no_attempt(self, store: Store) -> None:
         await store.control(ControlChange(name=WORK, concurrency=1))
         ids = await submit_several(store, 2)
