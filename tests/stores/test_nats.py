@@ -18,6 +18,7 @@ from tasklib.core.errors import (
     InvalidConfig,
     InvalidValue,
     SchemaMismatch,
+    StoreClosed,
     StoreError,
     StoreFull,
     StoreRefused,
@@ -378,6 +379,19 @@ async def test_a_claim_knows_all_that_was_there_when_it_began(
     await store.control(ControlChange(name=WORK, paused=True))
     assert await claim_late() == []
     await other.close()
+
+
+async def test_a_claim_that_waits_ends_with_its_store(store: NatsStore, monkeypatch: pytest.MonkeyPatch):
+    async def deaf(self: Feed, message: Msg) -> None:
+        pass
+
+    monkeypatch.setattr(Feed, "_received", deaf)
+    await submit(store)
+    claiming = asyncio.create_task(claim(store))
+    await eventually_async(lambda: store._mirror._goals)
+    await store.close()
+    with pytest.raises(StoreClosed):
+        await claiming
 
 
 async def test_a_change_that_got_lost_on_the_way_is_fetched_again(store: NatsStore, monkeypatch: pytest.MonkeyPatch):

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.errors import StoreError
+from tasklib.core.errors import StoreClosed, StoreError
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.failures import PASSING
@@ -84,7 +84,8 @@ class Mirror:
             if feed is not None:
                 await feed.stop()
         for _, goal in self._goals:
-            goal.cancel()
+            if not goal.done():
+                goal.set_exception(StoreClosed("the store was closed during the call"))
         for events in self._watched.values():
             for event in events:
                 event.set()
@@ -106,7 +107,8 @@ class Mirror:
     async def reach(self, goal: int) -> None:
         while True:
             feed = self._feed
-            assert feed is not None
+            if feed is None:
+                raise StoreClosed("the store was closed during the call")
             if not feed.caught_up or feed.seen < goal:
                 waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._goals.append((goal, waiting))
