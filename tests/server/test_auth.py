@@ -1,5 +1,6 @@
 """The gate: who gets in, who may do what, and what browsers cannot be made to do."""
 
+import asyncio
 import re
 import time
 from typing import Any
@@ -20,6 +21,7 @@ from tasklib.server.auth import PUBLIC, need_of
 from tasklib.server.dashboard import PAGES
 from tasklib.server.sessions import COOKIE, Sessions
 from tasklib.server.tokens import GRANTS, Keyring, Need, Role
+from tasklib.stores.base import Token
 from tests.server.conftest import TOKEN, client_of, make_app, refused, token_for
 
 BROWSER = {"Sec-Fetch-Site": "same-origin"}
@@ -404,3 +406,27 @@ async def test_tokens_are_never_logged(memory_engine: Engine, caplog: pytest.Log
         await client.get("/api/tasks")
         await client.post("/api/login", json={"token": "tl_a-wrong-token-that-is-secret"})
     assert "secret" not in caplog.text
+
+
+async def test_a_new_token_opens_at_once(memory_engine: Engine):
+    async with client_of(make_app(memory_engine), await token_for(memory_engine, Role.READ_ONLY)) as client:
+        assert (await client.get("/api/session")).status_code == 200
+        client.headers["Authorization"] = f"Bearer {await token_for(memory_engine, Role.OPERATOR)}"
+        assert (await client.get("/api/session")).json()["role"] == "operator"
+
+
+async def test_guesses_do_not_each_ask_the_database(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    store = await memory_engine.store()
+    asked = 0
+    tokens = store.tokens
+
+    async def counted() -> list[Token]:
+        nonlocal asked
+        asked += 1
+        return await tokens()
+
+    monkeypatch.setattr(store, "tokens", counted)
+    async with client_of(make_app(memory_engine), "tl_guessed") as client:
+        answers = await asyncio.gather(*(client.get("/api/session") for _ in range(50)))
+    assert {answer.status_code for answer in answers} == {401}
+    assert asked <= 3

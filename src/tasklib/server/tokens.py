@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -21,6 +22,8 @@ log = logging.getLogger("tasklib.server")
 
 CACHE_SECONDS = 2.0
 """How long a revoked token may still be accepted."""
+REREAD_SECONDS = 0.1
+"""Unknown tokens have the database asked again, but no more often: guessing must not be a load."""
 PREFIX = "tl_"
 _CONFIGURED = "configured"
 
@@ -88,16 +91,21 @@ class Keyring:
             self._configured = Identity(_CONFIGURED, settings.token_label, Role.ADMIN, digest)
         self._stored: list[Identity] = []
         self._read_at: float | None = None
+        self._rereading = asyncio.Lock()
 
     async def match(self, token: bytes) -> Identity | None:
         """Whose token this is."""
         digest = digest_of(token).encode()
         if self._configured is not None and hmac.compare_digest(digest, self._configured.digest.encode()):
             return self._configured
-        found: Identity | None = None
-        for identity in await self._known():
-            if hmac.compare_digest(digest, identity.digest.encode()):
-                found = identity
+        found = _among(await self._known(), digest)
+        if found is None:  # it may be newer than what was read
+            asked = time.monotonic()
+            async with self._rereading:
+                if self._read_at is None or self._read_at <= asked:
+                    await asyncio.sleep(max(0.0, REREAD_SECONDS - (time.monotonic() - (self._read_at or 0.0))))
+                    await self._read()
+            found = _among(self._stored, digest)
         return found
 
     async def find(self, key: str) -> Identity | None:
@@ -107,18 +115,29 @@ class Keyring:
         return next((identity for identity in await self._known() if identity.key == key), None)
 
     async def _known(self) -> Sequence[Identity]:
-        now = time.monotonic()
-        if self._read_at is None or now - self._read_at > CACHE_SECONDS:
-            try:
-                tokens = await (await self._engine.store()).tokens()
-            except StoreError:
-                if self._read_at is None:
-                    raise
-                log.warning("the tokens cannot be read now; those read before are used")
-            else:
-                self._stored = identities(tokens)
-                self._read_at = now
+        if self._read_at is None or time.monotonic() - self._read_at > CACHE_SECONDS:
+            await self._read()
         return self._stored
+
+    async def _read(self) -> None:
+        now = time.monotonic()
+        try:
+            tokens = await (await self._engine.store()).tokens()
+        except StoreError:
+            if self._read_at is None:
+                raise
+            log.warning("the tokens cannot be read now; those read before are used")
+        else:
+            self._stored = identities(tokens)
+            self._read_at = now
+
+
+def _among(known: Sequence[Identity], digest: bytes) -> Identity | None:
+    found: Identity | None = None
+    for identity in known:  # all of them, so that the time taken tells nothing
+        if hmac.compare_digest(digest, identity.digest.encode()):
+            found = identity
+    return found
 
 
 def identities(tokens: Sequence[Token]) -> list[Identity]:
