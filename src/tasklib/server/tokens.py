@@ -91,7 +91,7 @@ class Keyring:
             self._configured = Identity(_CONFIGURED, settings.token_label, Role.ADMIN, digest)
         self._stored: list[Identity] = []
         self._read_at: float | None = None
-        self._rereading = asyncio.Lock()
+        self._reading = asyncio.Lock()
 
     async def match(self, token: bytes) -> Identity | None:
         """Whose token this is."""
@@ -101,7 +101,7 @@ class Keyring:
         found = _among(await self._known(), digest)
         if found is None:  # it may be newer than what was read
             asked = time.monotonic()
-            async with self._rereading:
+            async with self._reading:
                 if self._read_at is None or self._read_at <= asked:
                     await asyncio.sleep(max(0.0, REREAD_SECONDS - (time.monotonic() - (self._read_at or 0.0))))
                     await self._read()
@@ -115,9 +115,14 @@ class Keyring:
         return next((identity for identity in await self._known() if identity.key == key), None)
 
     async def _known(self) -> Sequence[Identity]:
-        if self._read_at is None or time.monotonic() - self._read_at > CACHE_SECONDS:
-            await self._read()
+        if self._is_stale():
+            async with self._reading:
+                if self._is_stale():
+                    await self._read()
         return self._stored
+
+    def _is_stale(self) -> bool:
+        return self._read_at is None or time.monotonic() - self._read_at > CACHE_SECONDS
 
     async def _read(self) -> None:
         now = time.monotonic()
