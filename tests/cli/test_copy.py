@@ -1,7 +1,11 @@
 """`tasklib copy`: a queue moves whole."""
 
 import json
+import os
+import random
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,7 @@ import pytest
 
 from tasklib import Config
 from tasklib.core.errors import QueueInUse
+from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Task
 from tasklib.engine import copying
@@ -146,3 +151,66 @@ def test_the_command(cli: Cli, tmp_path: Path):
     assert json.loads(again.out) == {"copied": 0, "already": 1, "refused": []}
     assert cli("copy", source, source).code == 2
     assert "FROM and TO" in cli("copy", source, target, "--database-url", source).err
+
+
+def made_up(number: int, rng: random.Random) -> Task:
+    """A finished or waiting task with something in every column."""
+    moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(milliseconds=rng.randrange(10**9))
+    state = rng.choice(["pending", "completed", "completed", "completed", "failed", "cancelled"])
+    finished = state != "pending" and (state != "failed" or rng.random() < 0.5)
+    entry = {"attempt": 1, "worker": "w", "started": "2026-01-01T00:00:00Z", "error": "boom \u20ac", "lost": False}
+    return Task(
+        id=uuid7(int(moment.timestamp() * 1000), number, rng.randrange(2**60)),
+        name=f"type {rng.randrange(20)}",
+        state=state,
+        scheduled_at=moment,
+        created_at=moment,
+        updated_at=moment + timedelta(seconds=5),
+        started_at=moment + timedelta(seconds=1),
+        completed_at=moment + timedelta(seconds=5) if finished else None,
+        next_retry_at=None if finished or state == "pending" else moment + timedelta(days=999),
+        kwargs={"n": number, "big": 2**70 + number, "text": "\u20ac" * rng.randrange(9), "part": rng.random()},
+        result={"value": [number, None]} if state == "completed" else None,
+        error="Traceback: boom" if state == "failed" else None,
+        retry_count=rng.randrange(3),
+        max_retries=rng.choice([-1, 3, 7]),
+        timeout_seconds=rng.choice([None, 30]),
+        priority=rng.randrange(-5, 5),
+        tags={"customer": number},
+        version=rng.randrange(1, 9),
+        idempotency_key=f"key {number}" if rng.random() < 0.3 else None,
+        retry_policy=rng.choice([None, {"base": 0.5, "multiplier": 2.0, "cap": 60.0, "jitter": 0.0}]),
+        history=[entry] * rng.randrange(3),
+        trace=rng.choice([None, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]),
+    )
+
+
+@pytest.mark.timeout(900)
+async def test_round_all_engines_and_back(
+    sqlite_url: str, postgres_url: str, nats_url: str, tmp_path: Path, rng: random.Random
+):
+    """`COPY_TASKS=100000 pytest tests/cli/test_copy.py -k round_all` moves as many."""
+    number = int(os.environ.get("COPY_TASKS", "2000"))
+    urls = (sqlite_url, postgres_url, nats_url, f"sqlite:///{tmp_path}/back.db")
+    first, *others = engines = [Engine(Config(database_url=url)) for url in urls]
+    store = await first.store()
+    for start in range(0, number, 1000):
+        await store.restore([made_up(each, rng) for each in range(start, min(start + 1000, number))])
+    for source, target in pairwise(engines):
+        done = await copying.copy(source, target)
+        assert (done.copied, done.already, done.refused) == (number, 0, [])
+    last = others[-1]
+    cursor = None
+    compared = 0
+    while True:
+        page = await first.page(Filter(), limit=1000, cursor=cursor)
+        assert await (await last.store()).get([task.id for task in page.tasks]) == page.tasks
+        compared += len(page.tasks)
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert compared == number
+    for engine in others:
+        assert await counts(engine) == await counts(first)
+    for engine in engines:
+        await engine.close()
