@@ -36,7 +36,19 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.sqlite import callers, checkup, claims, inserting, ledger, looking, schema, settling, upkeep, wake
+from tasklib.stores.sqlite import (
+    callers,
+    checkup,
+    claims,
+    inserting,
+    ledger,
+    listing,
+    looking,
+    schema,
+    settling,
+    upkeep,
+    wake,
+)
 from tasklib.stores.sqlite import workers as registered
 from tasklib.stores.sqlite.address import parse
 from tasklib.stores.sqlite.lane import Lane
@@ -49,6 +61,8 @@ _FIRST_WATCH_PAUSE = 1.0
 _LONGEST_WATCH_PAUSE = 5.0
 _CHECK_UP_SECONDS = 600.0
 """It reads the whole file."""
+READING_SECONDS = 10.0
+"""So long a list or a figure for people may take, whatever the store's own deadline is."""
 _PRUNE_BATCH = 500
 """Most rows deleted under one write lock."""
 
@@ -190,17 +204,21 @@ class SqliteStore:
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
-        work = partial(looking.page, where=where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
-        return await self._look(work)
+        clock_offset = self.clock_offset
+        return await self._look_for_people(
+            lambda connection: listing.page(connection, where, limit, cursor, offset, oldest_first, clock_offset)
+        )
 
     async def count(self, where: Filter, cap: int) -> Count:
-        return await self._look(partial(looking.count, where=where, cap=cap))
+        work = partial(listing.count, where=where, cap=cap, clock_offset=self.clock_offset)
+        return await self._look_for_people(work)
 
     async def stats(self) -> dict[str, NameStats]:
-        return await self._look(partial(looking.stats, clock_offset=self.clock_offset))
+        return await self._look_for_people(partial(looking.stats, clock_offset=self.clock_offset))
 
     async def series(self, since_seconds: float) -> Sequence[Point]:
-        return await self._look(partial(looking.series, since_seconds=since_seconds, clock_offset=self.clock_offset))
+        work = partial(looking.series, since_seconds=since_seconds, clock_offset=self.clock_offset)
+        return await self._look_for_people(work)
 
     async def workers(self) -> list[WorkerInfo]:
         return await self._look(partial(looking.workers, clock_offset=self.clock_offset))
@@ -334,6 +352,11 @@ class SqliteStore:
         self._check_open()
         return await self._read(work)
 
+    async def _look_for_people(self, work: Callable[[apsw.Connection], T]) -> T:
+        """They would rather be told that it takes too long."""
+        self._check_open()
+        return await self._lane(self._reader).run(work, min(self._timeout, READING_SECONDS))
+
     async def _change(
         self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None
     ) -> T:
@@ -384,17 +407,15 @@ class SqliteStore:
     async def _prunable(self, states: Sequence[str], cutoff: upkeep.Cutoff, limit: int) -> AsyncIterator[list[str]]:
         """Ids to delete, at most `limit` in all. Found on the reading connection: looking holds up nobody."""
         left = limit
-        if "failed" in states and left > 0:
-            found = await self._look(partial(upkeep.prunable_failures, at=cutoff.at, limit=left))
-            left -= len(found)
-            yield found
-        others = [state for state in states if state != "failed"]
-        for region in cutoff.regions if others else []:
-            position: str | None = region[0]
-            while position is not None and left > 0:
-                stretch = partial(
-                    upkeep.prunable_stretch, states=others, at=cutoff.at, region=(position, region[1]), limit=left
-                )
-                position, found = await self._look(stretch)
-                left -= len(found)
-                yield found
+        finders = [partial(upkeep.prunable_failures, state=state) for state in states if state in upkeep.INDEXED_STATES]
+        others = [state for state in states if state not in upkeep.INDEXED_STATES]
+        if others:
+            finders.append(partial(upkeep.prunable_stretch, states=others))
+        for find in finders:
+            for region in cutoff.regions:
+                position: str | None = region[0]
+                while position is not None and left > 0:
+                    stretch = partial(find, at=cutoff.at, region=(position, region[1]), limit=left)
+                    position, found = await self._look(stretch)
+                    left -= len(found)
+                    yield found

@@ -23,6 +23,9 @@ MINUTES_KEPT = 2 * 86400.0
 HOURS_KEPT = 60 * 86400.0
 WORKERS_KEPT = 86400.0
 
+INDEXED_STATES = ("failed", "cancelled")
+"""Finished tasks in these have an index of their own."""
+
 _STRETCH = 20_000
 _FIRST_ID = ""
 _LAST_ID = "g"
@@ -80,24 +83,27 @@ def cutoff(connection: apsw.Connection, older_than_seconds: float, clock_offset:
     return Cutoff(at, [(_FIRST_ID, bounds[0]), (max(bounds), _LAST_ID)])
 
 
-def prunable_failures(connection: apsw.Connection, at: str, limit: int) -> list[str]:
-    return values_of(connection, SQL["prunable_failures"], {"cutoff": at, "limit": limit})
+def prunable_failures(
+    connection: apsw.Connection, state: str, at: str, region: tuple[str, str], limit: int
+) -> tuple[str | None, list[str]]:
+    """Looks at the next so many of a region's tasks in one of INDEXED_STATES: where it stopped (None: at the end), and
+    what may be deleted."""
+    return _stretch(connection, "prunable_failures", at, region, limit, state=state)
 
 
 def prunable_stretch(
     connection: apsw.Connection, states: Sequence[str], at: str, region: tuple[str, str], limit: int
 ) -> tuple[str | None, list[str]]:
-    """Looks at the next so many tasks of a region: where it stopped (None: at the end), and what may be deleted."""
+    """The same for all of a region's tasks."""
+    return _stretch(connection, "prunable_stretch", at, region, limit, states=json.dumps(list(states)))
+
+
+def _stretch(
+    connection: apsw.Connection, query: str, at: str, region: tuple[str, str], limit: int, **wanted: str
+) -> tuple[str | None, list[str]]:
     after, before = region
-    parameters = {
-        "after": after,
-        "before": before,
-        "rows": _STRETCH,
-        "cutoff": at,
-        "states": json.dumps(list(states)),
-        "limit": limit,
-    }
-    last, found = values_of(connection, SQL["prunable_stretch"], parameters)
+    parameters = {"after": after, "before": before, "rows": _STRETCH, "cutoff": at, "limit": limit, **wanted}
+    last, found = values_of(connection, SQL[query], parameters)
     return last, found
 
 
