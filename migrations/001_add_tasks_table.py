@@ -78,8 +78,8 @@ STATEMENTS = [
     """
     CREATE UNIQUE INDEX ix_tasks_idempotency_key ON {schema}.tasks (idempotency_key) WHERE idempotency_key IS NOT NULL
     """,
-    # What is finished, by type and in the order of the ids: lists of people. NULLS FIRST, here and below, so that the primary
-    # key does not have this order too: the planner is not to choose between them.
+    # What is finished, by type and in the order of the ids: lists of people. NULLS FIRST, here and below, so that the
+    # primary key does not have this order too: the planner is not to choose between them.
     """
     CREATE INDEX ix_tasks_finished ON {schema}.tasks (name, state, id NULLS FIRST) WHERE completed_at IS NOT NULL
     """,
@@ -92,8 +92,9 @@ STATEMENTS = [
     """
     CREATE INDEX ix_tasks_odd ON {schema}.tasks (id) WHERE CASE state
         WHEN 'pending' THEN completed_at IS NOT NULL
+        WHEN 'running' THEN false
         WHEN 'completed' THEN completed_at IS NULL
-        ELSE state NOT IN ('running', 'failed', 'cancelled')
+        ELSE state NOT IN ('failed', 'cancelled')
     END
     """,
     # Live workers, by heartbeat.

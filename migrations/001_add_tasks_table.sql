@@ -73,8 +73,9 @@ CREATE INDEX ix_tasks_failed ON public.tasks (state, (completed_at IS NULL), id 
 -- What only somebody with psql can make. Always empty otherwise; lists show what is in it.
 CREATE INDEX ix_tasks_odd ON public.tasks (id) WHERE CASE state
     WHEN 'pending' THEN completed_at IS NOT NULL
+    WHEN 'running' THEN false
     WHEN 'completed' THEN completed_at IS NULL
-    ELSE state NOT IN ('running', 'failed', 'cancelled')
+    ELSE state NOT IN ('failed', 'cancelled')
 END;
 
 -- Live workers, by heartbeat.

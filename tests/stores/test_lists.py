@@ -1,4 +1,4 @@
-"""Lists where the table is strange, or bigger than what is sorted: they show the same as a plain filter, and they end."""
+"""Lists where the table is strange, or bigger than what is sorted: they show what a plain filter does, and they end."""
 
 import random
 import secrets

@@ -88,8 +88,8 @@ def _indexes() -> list[Index]:
     waiting = text("NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL")
     failed = text("state IN ('failed', 'cancelled')")
     odd = text(
-        "CASE state WHEN 'pending' THEN completed_at IS NOT NULL WHEN 'completed' THEN completed_at IS NULL"
-        " ELSE state NOT IN ('running', 'failed', 'cancelled') END"
+        "CASE state WHEN 'pending' THEN completed_at IS NOT NULL WHEN 'running' THEN false"
+        " WHEN 'completed' THEN completed_at IS NULL ELSE state NOT IN ('failed', 'cancelled') END"
     )
     id_ = text("id NULLS FIRST")
     keyed = text("idempotency_key IS NOT NULL")

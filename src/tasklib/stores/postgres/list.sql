@@ -83,8 +83,9 @@ SELECT id FROM (
     SELECT * FROM {schema}.tasks
     WHERE CASE state
         WHEN 'pending' THEN completed_at IS NOT NULL
+        WHEN 'running' THEN false
         WHEN 'completed' THEN completed_at IS NULL
-        ELSE state NOT IN ('running', 'failed', 'cancelled')
+        ELSE state NOT IN ('failed', 'cancelled')
     END OFFSET 0
 ) AS t
 WHERE {within} AND {conditions}

@@ -59,8 +59,9 @@ SELECT f.id FROM tasks AS f INDEXED BY ix_tasks_running WHERE f.state = 'running
 SELECT f.id FROM tasks AS f INDEXED BY ix_tasks_odd
 WHERE CASE f.state
     WHEN 'pending' THEN f.completed_at IS NOT NULL OR f.ready NOT IN (0, 1)
+    WHEN 'running' THEN false
     WHEN 'completed' THEN f.completed_at IS NULL
-    ELSE f.state NOT IN ('running', 'failed', 'cancelled')
+    ELSE f.state NOT IN ('failed', 'cancelled')
 END AND <within> AND <where>
 
 -- name: arm_ids

@@ -63,10 +63,12 @@ CREATE INDEX ix_tasks_finished ON tasks (name, state, id) WHERE completed_at IS 
 CREATE INDEX ix_tasks_failed ON tasks (state, (completed_at IS NULL), id) WHERE state IN ('failed', 'cancelled');
 
 -- What only somebody who edits rows can make. Always empty otherwise; lists show what is in it.
+-- No list here has more than two members: SQLite would build a table of a longer one each time it writes a row.
 CREATE INDEX ix_tasks_odd ON tasks (id) WHERE CASE state
     WHEN 'pending' THEN completed_at IS NOT NULL OR ready NOT IN (0, 1)
+    WHEN 'running' THEN false
     WHEN 'completed' THEN completed_at IS NULL
-    ELSE state NOT IN ('running', 'failed', 'cancelled')
+    ELSE state NOT IN ('failed', 'cancelled')
 END;
 
 CREATE TABLE task_workers (
