@@ -1,5 +1,6 @@
 """Lists where the table is strange, or bigger than what is sorted: they show what a plain filter does, and they end."""
 
+import asyncio
 import random
 import secrets
 from collections.abc import AsyncIterator
@@ -95,7 +96,8 @@ async def test_a_list_on_sqlite_is_given_up_in_time(sqlite: SqliteStore, monkeyp
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     monkeypatch.setattr(sqlite_store, "READING_SECONDS", 0.05)
     monkeypatch.setattr(sqlite_store.listing, "count", lambda connection, **_: connection.execute(endless).fetchall())
-    with pytest.raises(StoreBusy, match="in time"):
-        await sqlite.count(Filter(), 5)
+    async with asyncio.timeout(20):
+        with pytest.raises(StoreBusy, match="in time"):
+            await sqlite.count(Filter(), 5)
     await submit_several(sqlite, 2)
     assert len((await sqlite.page(Filter(), limit=5)).tasks) == 2

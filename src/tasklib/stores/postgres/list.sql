@@ -52,7 +52,7 @@ CROSS JOIN LATERAL (
 SELECT f.id
 FROM (
     SELECT id FROM (SELECT id, name, created_at FROM {schema}.tasks WHERE ready AND {named} OFFSET 0) AS t
-    WHERE {indexed} {sorted} OFFSET 0
+    WHERE {indexed} ORDER BY id {order} OFFSET 0
 ) AS picked
 CROSS JOIN LATERAL (
     SELECT id FROM (SELECT * FROM {schema}.tasks AS t WHERE t.id = picked.id OFFSET 0) AS t
@@ -68,12 +68,24 @@ FROM (
         SELECT id, name, state FROM {schema}.tasks
         WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL OFFSET 0
     ) AS t
-    WHERE state = 'pending' AND {indexed} {sorted} OFFSET 0
+    WHERE state = 'pending' AND {indexed} ORDER BY id {order} OFFSET 0
 ) AS picked
 CROSS JOIN LATERAL (
     SELECT id FROM (SELECT * FROM {schema}.tasks AS t WHERE t.id = picked.id OFFSET 0) AS t WHERE {conditions} OFFSET 0
 ) AS f
 LIMIT {top}
+
+-- name: arm_ready_counted
+-- Without an order there is nothing to be gained from looking at the ids first.
+SELECT id FROM (SELECT * FROM {schema}.tasks WHERE ready AND {named} OFFSET 0) AS t
+WHERE state = 'pending' AND completed_at IS NULL AND {within} AND {conditions}
+
+-- name: arm_waiting_counted
+SELECT id FROM (
+    SELECT * FROM {schema}.tasks
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL OFFSET 0
+) AS t
+WHERE state = 'pending' AND {within} AND {conditions}
 
 -- name: arm_running
 SELECT id FROM (SELECT * FROM {schema}.tasks WHERE state = 'running' OFFSET 0) AS t WHERE {within} AND {conditions}
@@ -125,9 +137,6 @@ ARRAY(
     SELECT FROM {schema}.tasks
     WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL LIMIT {sorted_rows} + 1
 ) AS c))
-
--- name: sorted
-ORDER BY id {order}
 
 -- name: where_all
 true

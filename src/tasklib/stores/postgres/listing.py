@@ -127,22 +127,22 @@ class _Listing:
 
     def page(self, limit: int, offset: int, oldest_first: bool) -> Sequence[Any]:
         text = self._query.text("list", limit=limit, offset=offset)
-        return self._filled(text, limit + offset, "ASC" if oldest_first else "DESC", self._query.text("sorted"))
+        return self._filled(text, limit + offset, "ASC" if oldest_first else "DESC")
 
     def count(self, top: int) -> Sequence[Any]:
-        return self._filled(self._query.text("count"), top, "ASC", "")
+        return self._filled(self._query.text("count"), top, "ASC", counts=True)
 
-    def _filled(self, text: str, top: int, order: str, sort: str) -> Sequence[Any]:
+    def _filled(self, text: str, top: int, order: str, *, counts: bool = False) -> Sequence[Any]:
         query = self._query
-        arms = " UNION ALL ".join(f"({arm})" for arm in self._arms())
+        arms = " UNION ALL ".join(f"({arm})" for arm in self._arms(counts))
         nulls = "NULLS FIRST" if order == "ASC" else "NULLS LAST"
-        text = text.replace("{arms}", arms).replace("{sorted}", sort)
+        text = text.replace("{arms}", arms)
         text = text.replace("{order}", order).replace("{order_in_index}", f"{order} {nulls}")
         if "{top}" in text:
             text = text.replace("{top}", query.value(top, "bigint"))
         return text, *query.parameters
 
-    def _arms(self) -> list[str]:
+    def _arms(self, counts: bool) -> list[str]:
         query, where = self._query, self._where
         everything = query.all(self._conditions())
         if where.ids is not None:
@@ -171,12 +171,21 @@ class _Listing:
         if wanted.running:
             found.append(self._arm("arm_running", everything).replace("{within}", within))
         if wanted.pending:
-            named = query.all(self._names_given())
-            indexed = query.all([within, named])
-            ready = self._arm("arm_ready", everything).replace("{indexed}", query.all([indexed, *self._times()]))
-            found.append(ready.replace("{named}", named))
-            found.append(self._arm("arm_waiting", everything).replace("{indexed}", indexed))
+            found += self._pending(everything, within, counts)
         return found
+
+    def _pending(self, everything: str, within: str, counts: bool) -> list[str]:
+        query = self._query
+        named = query.all(self._names_given())
+        if counts:
+            ready = self._arm("arm_ready_counted", everything)
+            waiting = self._arm("arm_waiting_counted", everything)
+        else:
+            indexed = query.all([within, named])
+            timed = query.all([indexed, *self._times()])
+            ready = self._arm("arm_ready", everything).replace("{indexed}", timed)
+            waiting = self._arm("arm_waiting", everything).replace("{indexed}", indexed)
+        return [arm.replace("{named}", named).replace("{within}", within) for arm in (ready, waiting)]
 
     def _arm(self, name: str, conditions: str, **values: Any) -> str:
         return self._query.text(name, **values).replace("{conditions}", conditions)

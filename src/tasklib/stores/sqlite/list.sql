@@ -37,7 +37,7 @@ tasks AS f INDEXED BY ix_tasks_failed
 SELECT * FROM (
     SELECT f.id FROM (
         SELECT f.id AS picked FROM tasks AS f INDEXED BY ix_tasks_ready
-        WHERE f.ready = 1 AND f.state = 'pending' AND <named> AND <within> <sorted> LIMIT -1
+        WHERE f.ready = 1 AND f.state = 'pending' AND <named> AND <within> ORDER BY f.id <order> LIMIT -1
     ) CROSS JOIN tasks AS f INDEXED BY sqlite_autoindex_tasks_1 ON f.id = picked
     WHERE f.completed_at IS NULL AND <where> LIMIT :top
 )
@@ -47,10 +47,20 @@ SELECT * FROM (
     SELECT f.id FROM (
         SELECT f.id AS picked FROM tasks AS f INDEXED BY ix_tasks_waiting
         WHERE f.ready = 0 AND f.state IN ('pending', 'failed') AND f.completed_at IS NULL AND f.state = 'pending'
-            AND <named> AND <within> <sorted> LIMIT -1
+            AND <named> AND <within> ORDER BY f.id <order> LIMIT -1
     ) CROSS JOIN tasks AS f INDEXED BY sqlite_autoindex_tasks_1 ON f.id = picked
     WHERE <where> LIMIT :top
 )
+
+-- A count has no order, and there is nothing to be gained from looking at the ids first.
+-- name: arm_ready_counted
+SELECT f.id FROM tasks AS f INDEXED BY ix_tasks_ready
+WHERE f.ready = 1 AND f.state = 'pending' AND <named> AND <within> AND f.completed_at IS NULL AND <where>
+
+-- name: arm_waiting_counted
+SELECT f.id FROM tasks AS f INDEXED BY ix_tasks_waiting
+WHERE f.ready = 0 AND f.state IN ('pending', 'failed') AND f.completed_at IS NULL AND f.state = 'pending'
+    AND <named> AND <within> AND <where>
 
 -- name: arm_running
 SELECT f.id FROM tasks AS f INDEXED BY ix_tasks_running WHERE f.state = 'running' AND <within> AND <where>
@@ -67,9 +77,6 @@ END AND <within> AND <where>
 -- name: arm_ids
 SELECT f.id FROM tasks AS f INDEXED BY sqlite_autoindex_tasks_1
 WHERE f.id IN (SELECT value FROM json_each(:ids)) AND <within> AND <where>
-
--- name: sorted
-ORDER BY f.id <order>
 
 -- What is to be searched by text or tag: the newest tasks only.
 -- name: search_floor

@@ -184,13 +184,12 @@ def _composed(
     within = " OR ".join(f"f.id BETWEEN :low{number} AND :high{number}" for number in range(regions))
     text = SQL[query].replace("<arms>", " UNION ALL ".join(_arm(name, query) for name in arms))
     text = text.replace("<where>", filters.joined(conditions)).replace("<named>", filters.joined(named))
-    text = text.replace("<within>", f"({within})").replace("<sorted>", SQL["sorted"] if order else "")
-    return text.replace("<order>", order)
+    return text.replace("<within>", f"({within})").replace("<order>", order)
 
 
 def _arm(name: str, query: str) -> str:
-    if name not in _RANGED:
-        return SQL[name]
     listed = query == "list"
+    if name not in _RANGED:
+        return SQL[name] if listed else SQL.get(f"{name}_counted", SQL[name])
     text = SQL["ranged_list" if listed else "ranged_count"].replace("<ranges>", _RANGED[name])
     return text.replace("<range>", SQL[name].replace("<on>", "WHERE" if listed else "ON"))

@@ -407,11 +407,7 @@ class SqliteStore:
     async def _prunable(self, states: Sequence[str], cutoff: upkeep.Cutoff, limit: int) -> AsyncIterator[list[str]]:
         """Ids to delete, at most `limit` in all. Found on the reading connection: looking holds up nobody."""
         left = limit
-        finders = [partial(upkeep.prunable_failures, state=state) for state in states if state in upkeep.INDEXED_STATES]
-        others = [state for state in states if state not in upkeep.INDEXED_STATES]
-        if others:
-            finders.append(partial(upkeep.prunable_stretch, states=others))
-        for find in finders:
+        for find in upkeep.finders(states):
             for region in cutoff.regions:
                 position: str | None = region[0]
                 while position is not None and left > 0:

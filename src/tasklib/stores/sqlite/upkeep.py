@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 import apsw
@@ -23,7 +24,7 @@ MINUTES_KEPT = 2 * 86400.0
 HOURS_KEPT = 60 * 86400.0
 WORKERS_KEPT = 86400.0
 
-INDEXED_STATES = ("failed", "cancelled")
+_INDEXED_STATES = ("failed", "cancelled")
 """Finished tasks in these have an index of their own."""
 
 _STRETCH = 20_000
@@ -83,18 +84,26 @@ def cutoff(connection: apsw.Connection, older_than_seconds: float, clock_offset:
     return Cutoff(at, [(_FIRST_ID, bounds[0]), (max(bounds), _LAST_ID)])
 
 
+Finder: TypeAlias = Callable[..., tuple[str | None, list[str]]]
+"""Looks at the next so many tasks of a region: where it stopped (None: at the end), and what may be deleted."""
+
+
+def finders(states: Sequence[str]) -> list[Finder]:
+    """How finished tasks of these states are found: by the index of failures, or by walking all ids."""
+    found: list[Finder] = [partial(prunable_failures, state=state) for state in states if state in _INDEXED_STATES]
+    others = [state for state in states if state not in _INDEXED_STATES]
+    return [*found, partial(prunable_stretch, states=others)] if others else found
+
+
 def prunable_failures(
     connection: apsw.Connection, state: str, at: str, region: tuple[str, str], limit: int
 ) -> tuple[str | None, list[str]]:
-    """Looks at the next so many of a region's tasks in one of INDEXED_STATES: where it stopped (None: at the end), and
-    what may be deleted."""
     return _stretch(connection, "prunable_failures", at, region, limit, state=state)
 
 
 def prunable_stretch(
     connection: apsw.Connection, states: Sequence[str], at: str, region: tuple[str, str], limit: int
 ) -> tuple[str | None, list[str]]:
-    """The same for all of a region's tasks."""
     return _stretch(connection, "prunable_stretch", at, region, limit, states=json.dumps(list(states)))
 
 

@@ -74,6 +74,16 @@ class Lists:
         for where in (Filter(created_before=now - minute), Filter(created_after=now + minute)):
             assert (await store.page(where, limit=9)).tasks == []
 
+    async def test_time_ranges_in_the_past_find_ids_from_the_future(self, store: Store) -> None:
+        """A clock that is far ahead does not hide its tasks."""
+        now = await store.now()
+        store.clock_offset -= 3 * 86_400
+        task_id = await submit(store, id=uuid7(int(now.timestamp() * 1000) + 30 * DAY, 0, 1))
+        store.clock_offset += 3 * 86_400
+        for days, expected in ((2, [task_id]), (4, [])):
+            where = Filter(created_before=now - timedelta(days=days))
+            assert [task.id for task in (await store.page(where, limit=9)).tasks] == expected
+
 
 async def various(store: Store, chance: random.Random, number: int) -> list[Task]:
     """Tasks of all kinds, created over several days."""
