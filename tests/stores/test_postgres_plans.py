@@ -7,7 +7,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tasklib.stores.base import Filter
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.postgres.calls import Calls
 from tasklib.testing.suite.builders import apply, claim, completed, lease_of, submit_several
@@ -56,6 +55,7 @@ STATEMENTS = {
     "lost_leases": ("'0', '30 s', 100", {"ix_tasks_running"}),
     "get": (ID, {"tasks_pkey"}),
     "delete": (f"{ID}, '{{1}}'", {"tasks_pkey"}),
+    "prune": (f"'{{completed}}', '0', '1 day', {ID[:-2].replace('{', '')}', 20000, 500", {"tasks_pkey"}),
     "get_by_key": ("'k'", {"ix_tasks_idempotency_key"}),
     "stats_active": ("'0'", {"ix_tasks_ready", "ix_tasks_waiting", "ix_tasks_running"}),
 }
@@ -120,6 +120,7 @@ async def test_plans_of_our_own_connections(store: PostgresStore, situation: str
         assert not [scan for scan in found if scan[0] in ("Hash Join", "Merge Join")], (name, found)
         used = {index for _, _, index in found if index is not None}
         assert STATEMENTS[name][1] <= used, (name, used)
+        assert not used & {"ix_tasks_finished", "ix_tasks_failed", "ix_tasks_odd"}, f"{name} uses an index for lists"
 
 
 @pytest.mark.parametrize("situation", [name for name in SITUATIONS if "100,000" in name and "an empty" not in name])
@@ -161,28 +162,3 @@ async def pages(store: PostgresStore) -> int:
         return int(await connection.fetchval(sql, store._calls.target.schema))
 
     return await store._calls.run(work)
-
-
-@pytest.mark.parametrize(
-    "where",
-    [
-        Filter(),
-        Filter(states=["running"]),
-        Filter(states=["failed"], terminal=True),
-        Filter(states=["pending"]),
-        Filter(states=["failed"], terminal=False),
-        Filter(states=["failed"]),
-        Filter(states=["cancelled"]),
-        Filter(states=["pending", "running", "failed", "cancelled"]),
-        Filter(states=["completed"]),
-        Filter(ids=[]),
-    ],
-    ids=str,
-)
-async def test_lists_do_not_walk_the_finished(store: PostgresStore, where: Filter):
-    await bring_about(store._calls, "100,000 finished, fresh statistics")
-    await submit_several(store, 3, "mine")
-    before = await pages(store)
-    await store.page(where, limit=50)
-    await store.count(where, 100)
-    assert await pages(store) - before < 1_000

@@ -48,7 +48,7 @@ PLANS = {
     "running_by_name": ["USING COVERING INDEX ix_tasks_running"],
     "get": [BY_ID],
     "get_by_key": ["USING INDEX ix_tasks_idempotency_key"],
-    "prunable_failures": ["USING INDEX ix_tasks_failed (completed_at>? AND completed_at<?)"],
+    "prunable_failures": ["USING INDEX ix_tasks_failed (state=? AND <expr>=? AND id>? AND id<?)"],
     "prunable_stretch": [BY_ID.replace("id=?", "id>? AND id<?")],
 }
 

@@ -84,15 +84,23 @@ def tasks_table(metadata: MetaData, schema: str | None = None) -> Table:
 
 
 def _indexes() -> list[Index]:
+    due = text("(coalesce(next_retry_at, scheduled_at))")
     waiting = text("NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL")
-    failed = text("state IN ('failed', 'cancelled') AND completed_at IS NOT NULL")
+    failed = text("state IN ('failed', 'cancelled')")
+    odd = text(
+        "CASE state WHEN 'pending' THEN completed_at IS NOT NULL WHEN 'running' THEN false"
+        " WHEN 'completed' THEN completed_at IS NULL ELSE state NOT IN ('failed', 'cancelled') END"
+    )
+    id_ = text("id NULLS FIRST")
     keyed = text("idempotency_key IS NOT NULL")
     return [
         Index("ix_tasks_ready", "name", text("priority DESC"), "created_at", "id", postgresql_where=text("ready")),
-        Index("ix_tasks_waiting", text("(coalesce(next_retry_at, scheduled_at))"), postgresql_where=waiting),
+        Index("ix_tasks_waiting", due, "name", "state", "id", postgresql_where=waiting),
         Index("ix_tasks_running", "name", "worker_id", postgresql_where=text("state = 'running'")),
         Index("ix_tasks_idempotency_key", "idempotency_key", unique=True, postgresql_where=keyed),
-        Index("ix_tasks_failed", "completed_at", postgresql_where=failed),
+        Index("ix_tasks_finished", "name", "state", id_, postgresql_where=text("completed_at IS NOT NULL")),
+        Index("ix_tasks_failed", "state", text("(completed_at IS NULL)"), id_, postgresql_where=failed),
+        Index("ix_tasks_odd", "id", postgresql_where=odd),
     ]
 
 

@@ -148,10 +148,13 @@ class Filter:
     tags: dict[str, Any] | None = None
     """Each pair must be in the task's tags."""
     worker_id: str | None = None
+    """What runs under this worker."""
     error_text: str | None = None
     """Taken literally (no wildcards), case-insensitive."""
     created_after: datetime | None = None
+    """This instant or later."""
     created_before: datetime | None = None
+    """Earlier than this instant."""
     ids: Sequence[UUID] | None = None
 
 

@@ -24,6 +24,19 @@ _QUERIES = load("tasklib.stores.postgres")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 
+READING_SECONDS = 10.0
+"""So long a list or a figure for people may take, whatever the store's own deadline is."""
+_BEGIN_READING = """
+BEGIN READ ONLY;
+SET LOCAL plan_cache_mode = force_custom_plan;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_sort = off;
+SET LOCAL jit = off;
+SET LOCAL max_parallel_workers_per_gather = 0;
+SET LOCAL statement_timeout = {milliseconds}
+"""
+
 
 class Calls:
     """What every verb stands on. Belongs to the event loop that started it."""
@@ -138,9 +151,15 @@ async def transaction(connection: Connection, timeout: float | None) -> AsyncIte
 
 @asynccontextmanager
 async def reading(connection: Connection, timeout: float) -> AsyncIterator[None]:
-    """Planned for the values at hand: how selective a filter is decides which way is short."""
-    async with _block(connection, timeout, "BEGIN READ ONLY; SET LOCAL plan_cache_mode = force_custom_plan"):
-        yield
+    """For people, who would rather be told that it takes too long. Planned for the values at hand, by an index that has
+    the order: the planner's guesses at how many rows match would lead it elsewhere."""
+    seconds = min(timeout, READING_SECONDS)
+    begin = _BEGIN_READING.format(milliseconds=max(1, round(seconds * 1000)))
+    try:
+        async with _block(connection, timeout, begin):
+            yield
+    except asyncpg.QueryCanceledError as error:
+        raise StoreBusy(f"the answer took longer than {seconds:g} s and was given up; narrow the filter") from error
 
 
 @asynccontextmanager

@@ -32,7 +32,18 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.postgres import callers, checkup, ledger, looks, operates, restores, schema, settles, submits
+from tasklib.stores.postgres import (
+    callers,
+    checkup,
+    ledger,
+    listing,
+    looks,
+    operates,
+    restores,
+    schema,
+    settles,
+    submits,
+)
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.claims import Claims
 from tasklib.stores.postgres.connect import parse
@@ -160,12 +171,12 @@ class PostgresStore:
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
-        return await looks.page(
+        return await listing.page(
             self._calls, where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first
         )
 
     async def count(self, where: Filter, cap: int) -> Count:
-        return await looks.count(self._calls, where, cap)
+        return await listing.count(self._calls, where, cap)
 
     async def stats(self) -> dict[str, NameStats]:
         return await looks.stats(self._calls)

@@ -1,4 +1,4 @@
-"""Reading: tasks by id, by key, by filter; counts and figures. Nothing here writes."""
+"""Reading: tasks by id and by key, figures, workers. Nothing here writes. Lists are in listing.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from uuid import UUID
 import apsw
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Age, Controls, Count, Filter, NameStats, Page, Point, WorkerInfo
-from tasklib.stores.sqlite import filters
+from tasklib.stores.base import Age, Controls, NameStats, Point, WorkerInfo
 from tasklib.stores.sqlite.batches import SQL, Target, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, instant_or_none, read_task, seconds, seconds_between
@@ -38,28 +37,6 @@ def get_by_key(connection: apsw.Connection, key: str) -> Task | None:
 def needs_no_mark(connection: apsw.Connection, task_id: UUID) -> bool:
     """The task is finished, or gone, or marked already as waited for."""
     return bool(connection.execute(SQL["needs_no_mark"], {"id": str(task_id)}).get)
-
-
-def page(
-    connection: apsw.Connection, where: Filter, limit: int, cursor: UUID | None, offset: int, oldest_first: bool
-) -> Page:
-    conditions, parameters = filters.conditions(connection, where)
-    if cursor is not None:
-        conditions.append("above" if oldest_first else "below")
-        parameters["cursor"] = str(cursor)
-    query = filters.composed(
-        "page_oldest" if oldest_first else "page_newest", filters.pools(connection, where), tuple(conditions)
-    )
-    rows = rows_of(connection, query, {**parameters, "limit": limit + 1, "offset": offset})
-    tasks = [read_task(row) for row in rows[:limit]]
-    return Page(tasks, tasks[-1].id if len(rows) > limit and tasks else None)
-
-
-def count(connection: apsw.Connection, where: Filter, cap: int) -> Count:
-    conditions, parameters = filters.conditions(connection, where)
-    query = filters.composed("count", filters.pools(connection, where), tuple(conditions))
-    found: int = connection.execute(query, {**parameters, "limit": cap + 1}).get
-    return Count(min(found, cap), found > cap)
 
 
 def stats(connection: apsw.Connection, clock_offset: float) -> dict[str, NameStats]:

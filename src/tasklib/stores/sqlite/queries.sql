@@ -357,13 +357,16 @@ DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
 WHERE id IN (SELECT value FROM json_each(:ids)) AND completed_at <= :cutoff
     AND state IN (SELECT value FROM json_each(:states))
 
--- Final failures have an index by their end.
+-- Failures and cancellations have an index of their own, in the order of the ids.
 -- name: prunable_failures
-SELECT json_group_array(id) FROM (
-    SELECT id FROM tasks INDEXED BY ix_tasks_failed
-    WHERE state = 'failed' AND completed_at IS NOT NULL AND completed_at <= :cutoff
-    ORDER BY completed_at LIMIT :limit
-)
+WITH stretch AS MATERIALIZED (
+    SELECT id, completed_at FROM tasks INDEXED BY ix_tasks_failed
+    WHERE state IN ('failed', 'cancelled') AND state = :state AND (completed_at IS NULL) = 0
+        AND id > :after AND id < :before
+    ORDER BY id LIMIT :rows
+),
+found AS MATERIALIZED (SELECT id FROM stretch WHERE completed_at <= :cutoff ORDER BY id LIMIT :limit)
+SELECT json_array((SELECT max(id) FROM stretch), json((SELECT json_group_array(id) FROM found)))
 
 -- Others are found by walking the ids, oldest first, a stretch at a time: the last id of the stretch, and what to delete.
 -- name: prunable_stretch
@@ -421,48 +424,6 @@ UPDATE tasks SET awaited = 1 WHERE id = :id AND completed_at IS NULL AND NOT awa
 
 -- name: needs_no_mark
 SELECT NOT EXISTS (SELECT 1 FROM tasks WHERE id = :id AND completed_at IS NULL AND NOT awaited)
-
--- `<source>` is one of the `from_...` below, `<where>` the conditions of a filter.
--- name: page_newest
-SELECT json_group_array(json_array(<task_columns>)) FROM (
-    SELECT f.id AS picked FROM <source> WHERE <where> ORDER BY f.id DESC LIMIT :limit OFFSET :offset
-) CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = picked
-
--- name: page_oldest
-SELECT json_group_array(json_array(<task_columns>)) FROM (
-    SELECT f.id AS picked FROM <source> WHERE <where> ORDER BY f.id LIMIT :limit OFFSET :offset
-) CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = picked
-
--- name: count
-SELECT count(*) FROM (SELECT 1 FROM <source> WHERE <where> LIMIT :limit)
-
--- The whole table by its key.
--- name: from_all
-tasks AS f
-
--- What some of the pools below hold.
--- name: from_pools
-(SELECT * FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (<pools>)) AS f
-
--- name: pool_ready
-SELECT id FROM tasks INDEXED BY ix_tasks_ready WHERE ready = 1
-
--- name: pool_waiting
-SELECT id FROM tasks INDEXED BY ix_tasks_waiting
-WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
-
--- name: pool_running
-SELECT id FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running'
-
--- name: pool_failed
-SELECT id FROM tasks INDEXED BY ix_tasks_failed WHERE state = 'failed' AND completed_at IS NOT NULL
-
--- name: count_pools
-SELECT count(*) FROM (SELECT * FROM (<pools>) LIMIT :limit)
-
--- What is to be searched by text or tag: the newest tasks only.
--- name: search_floor
-SELECT id FROM tasks ORDER BY id DESC LIMIT 1 OFFSET :rows
 
 -- name: stats
 WITH clock(now) AS MATERIALIZED (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 from uuid import UUID
 
-import apsw
-
 from tasklib.core.decide import Change, Verdict
-from tasklib.core.errors import StoreClosed
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import (
     Age,
@@ -43,6 +38,7 @@ from tasklib.stores.sqlite import (
     claims,
     inserting,
     ledger,
+    listing,
     looking,
     restoring,
     schema,
@@ -52,11 +48,8 @@ from tasklib.stores.sqlite import (
 )
 from tasklib.stores.sqlite import workers as registered
 from tasklib.stores.sqlite.address import parse
-from tasklib.stores.sqlite.lane import Lane
-from tasklib.stores.sqlite.memory import shared_lane
+from tasklib.stores.sqlite.lanes import Lanes
 from tasklib.stores.sqlite.rows import instant
-
-T = TypeVar("T")
 
 _FIRST_WATCH_PAUSE = 1.0
 _LONGEST_WATCH_PAUSE = 5.0
@@ -66,21 +59,15 @@ _PRUNE_BATCH = 500
 """Most rows deleted under one write lock."""
 
 
-class SqliteStore:
+class SqliteStore(Lanes):
     """One file (`sqlite:///queue.db`) or a queue in memory (`memory://name`)."""
 
     def __init__(self, url: str, *, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
-        self._address = parse(url)
+        super().__init__(parse(url), call_timeout)
         self._key = self._address.key
         self._wake_directory = None if self._address.path is None else Path(f"{self._key}-wake")
-        self._timeout = call_timeout
         self.clock_offset = clock_offset
-        self._writer: Lane | None = None
-        self._reader: Lane | None = None
-        self._is_open = False
-        self._pid = os.getpid()
         self._ear: wake.Ear | None = None
-        self._connecting: asyncio.Lock | None = None
 
     @property
     def traits(self) -> Traits:
@@ -215,22 +202,25 @@ class SqliteStore:
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
-        work = partial(looking.page, where=where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
-        return await self._look(work)
-
-    async def count(self, where: Filter, cap: int) -> Count:
-        return await self._look(partial(looking.count, where=where, cap=cap))
-
-    async def stats(self) -> dict[str, NameStats]:
-        return await self._look(partial(looking.stats, clock_offset=self.clock_offset))
-
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        return await self._look(
-            partial(looking.series, since=since_seconds, step=step_seconds, offset=self.clock_offset)
+        clock_offset = self.clock_offset
+        return await self._look_for_people(
+            lambda connection: listing.page(connection, where, limit, cursor, offset, oldest_first, clock_offset)
         )
 
+    async def count(self, where: Filter, cap: int) -> Count:
+        work = partial(listing.count, where=where, cap=cap, clock_offset=self.clock_offset)
+        return await self._look_for_people(work)
+
+    async def stats(self) -> dict[str, NameStats]:
+        return await self._look_for_people(partial(looking.stats, clock_offset=self.clock_offset))
+
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+        work = partial(looking.series, since=since_seconds, step=step_seconds, offset=self.clock_offset)
+        return await self._look_for_people(work)
+
     async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        return await self._look(partial(looking.ages, since=since_seconds, step=step_seconds, offset=self.clock_offset))
+        work = partial(looking.ages, since=since_seconds, step=step_seconds, offset=self.clock_offset)
+        return await self._look_for_people(work)
 
     async def workers(self) -> list[WorkerInfo]:
         return await self._look(partial(looking.workers, clock_offset=self.clock_offset))
@@ -317,75 +307,6 @@ class SqliteStore:
         work = partial(checkup.check_up, address=self._address, clock_offset=self.clock_offset)
         return await self._lane(self._reader).run(work, max(self._timeout, _CHECK_UP_SECONDS))
 
-    # -- lanes --------------------------------------------------------------------------------------------------------
-
-    async def _connect(self) -> None:
-        self._check_process()
-        if self._connecting is None:
-            self._connecting = asyncio.Lock()
-        async with self._connecting:
-            if self._writer is not None:
-                return
-            if self._address.path is None:
-                self._writer = self._reader = await shared_lane(self._address, self._timeout)
-                return
-            writer = Lane(self._address, "tasklib-writer")
-            await writer.start(self._timeout)
-            reader = Lane(self._address, "tasklib-reader")
-            try:
-                await reader.start(self._timeout)
-            except BaseException:
-                writer.stop()
-                raise
-            self._writer, self._reader = writer, reader
-
-    async def _disconnect(self) -> None:
-        writer, reader = self._writer, self._reader
-        self._writer = self._reader = None
-        if self._address.path is not None and writer is not None and reader is not None and os.getpid() == self._pid:
-            reader.stop()
-            writer.stop()
-            await reader.stopped()
-            await writer.stopped()
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._pid:
-            raise StoreClosed("the store was made before a fork; make one in each process")
-
-    def _check_open(self) -> None:
-        self._check_process()
-        if not self._is_open:
-            raise StoreClosed("the store is not open")
-
-    def _is_missing(self) -> bool:
-        return self._address.path is not None and not self._address.path.exists()
-
-    async def _look(self, work: Callable[[apsw.Connection], T]) -> T:
-        self._check_open()
-        return await self._read(work)
-
-    async def _change(
-        self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None
-    ) -> T:
-        self._check_open()
-        return await self._write(work, atomic=atomic, after=after)
-
-    async def _on_writer(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Outside a transaction, on the writing connection."""
-        self._check_open()
-        return await self._lane(self._writer).run(work, self._timeout)
-
-    async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
-        return await self._lane(self._reader).run(work, self._timeout)
-
-    async def _write(self, work: Callable[[apsw.Connection], T], **options: Any) -> T:
-        return await self._lane(self._writer).run(work, self._timeout, writes=True, **options)
-
-    def _lane(self, lane: Lane | None) -> Lane:
-        if lane is None:
-            raise StoreClosed("the store is not open")
-        return lane
-
     # -- parts of verbs -----------------------------------------------------------------------------------------------
 
     def _ring(self, names: Sequence[str]) -> None:
@@ -414,17 +335,11 @@ class SqliteStore:
     async def _prunable(self, states: Sequence[str], cutoff: upkeep.Cutoff, limit: int) -> AsyncIterator[list[str]]:
         """Ids to delete, at most `limit` in all. Found on the reading connection: looking holds up nobody."""
         left = limit
-        if "failed" in states and left > 0:
-            found = await self._look(partial(upkeep.prunable_failures, at=cutoff.at, limit=left))
-            left -= len(found)
-            yield found
-        others = [state for state in states if state != "failed"]
-        for region in cutoff.regions if others else []:
-            position: str | None = region[0]
-            while position is not None and left > 0:
-                stretch = partial(
-                    upkeep.prunable_stretch, states=others, at=cutoff.at, region=(position, region[1]), limit=left
-                )
-                position, found = await self._look(stretch)
-                left -= len(found)
-                yield found
+        for find in upkeep.finders(states):
+            for region in cutoff.regions:
+                position: str | None = region[0]
+                while position is not None and left > 0:
+                    stretch = partial(find, at=cutoff.at, region=(position, region[1]), limit=left)
+                    position, found = await self._look(stretch)
+                    left -= len(found)
+                    yield found

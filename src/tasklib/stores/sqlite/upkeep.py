@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 import apsw
@@ -22,6 +23,9 @@ from tasklib.stores.sqlite.settling import add_counts
 MINUTES_KEPT = 2 * 86400.0
 HOURS_KEPT = 60 * 86400.0
 WORKERS_KEPT = 86400.0
+
+_INDEXED_STATES = ("failed", "cancelled")
+"""Finished tasks in these have an index of their own."""
 
 _STRETCH = 20_000
 _FIRST_ID = ""
@@ -80,24 +84,35 @@ def cutoff(connection: apsw.Connection, older_than_seconds: float, clock_offset:
     return Cutoff(at, [(_FIRST_ID, bounds[0]), (max(bounds), _LAST_ID)])
 
 
-def prunable_failures(connection: apsw.Connection, at: str, limit: int) -> list[str]:
-    return values_of(connection, SQL["prunable_failures"], {"cutoff": at, "limit": limit})
+Finder: TypeAlias = Callable[..., tuple[str | None, list[str]]]
+"""Looks at the next so many tasks of a region: where it stopped (None: at the end), and what may be deleted."""
+
+
+def finders(states: Sequence[str]) -> list[Finder]:
+    """How finished tasks of these states are found: by the index of failures, or by walking all ids."""
+    found: list[Finder] = [partial(prunable_failures, state=state) for state in states if state in _INDEXED_STATES]
+    others = [state for state in states if state not in _INDEXED_STATES]
+    return [*found, partial(prunable_stretch, states=others)] if others else found
+
+
+def prunable_failures(
+    connection: apsw.Connection, state: str, at: str, region: tuple[str, str], limit: int
+) -> tuple[str | None, list[str]]:
+    return _stretch(connection, "prunable_failures", at, region, limit, state=state)
 
 
 def prunable_stretch(
     connection: apsw.Connection, states: Sequence[str], at: str, region: tuple[str, str], limit: int
 ) -> tuple[str | None, list[str]]:
-    """Looks at the next so many tasks of a region: where it stopped (None: at the end), and what may be deleted."""
+    return _stretch(connection, "prunable_stretch", at, region, limit, states=json.dumps(list(states)))
+
+
+def _stretch(
+    connection: apsw.Connection, query: str, at: str, region: tuple[str, str], limit: int, **wanted: str
+) -> tuple[str | None, list[str]]:
     after, before = region
-    parameters = {
-        "after": after,
-        "before": before,
-        "rows": _STRETCH,
-        "cutoff": at,
-        "states": json.dumps(list(states)),
-        "limit": limit,
-    }
-    last, found = values_of(connection, SQL["prunable_stretch"], parameters)
+    parameters = {"after": after, "before": before, "rows": _STRETCH, "cutoff": at, "limit": limit, **wanted}
+    last, found = values_of(connection, SQL[query], parameters)
     return last, found
 
 

@@ -43,6 +43,7 @@ from tasklib.testing.suite.history import History
 from tasklib.testing.suite.keys import Keys
 from tasklib.testing.suite.leases import Leases
 from tasklib.testing.suite.limits import ConcurrencyLimits, RateLimits
+from tasklib.testing.suite.lists import Lists
 from tasklib.testing.suite.looking import Looking
 from tasklib.testing.suite.lost import LostLeases
 from tasklib.testing.suite.pausing import Pausing
@@ -79,6 +80,7 @@ class StoreSuite(
     Races,
     Looking,
     Filters,
+    Lists,
     Figures,
     Series,
     Backlog,

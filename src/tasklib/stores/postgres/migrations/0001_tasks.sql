@@ -46,15 +46,25 @@ CREATE TABLE {schema}.tasks (
 
 -- What can be claimed, in the order of the claim. Future and finished rows are not in it.
 CREATE INDEX ix_tasks_ready ON {schema}.tasks (name, priority DESC, created_at, id) WHERE ready;
--- What waits for its time: promotion walks it from the front.
-CREATE INDEX ix_tasks_waiting ON {schema}.tasks ((coalesce(next_retry_at, scheduled_at)))
+-- What waits for its time: promotion walks it from the front; the others are for lists.
+CREATE INDEX ix_tasks_waiting ON {schema}.tasks ((coalesce(next_retry_at, scheduled_at)), name, state, id)
     WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL;
 -- What runs: permits of concurrency limits, lost leases, the claims of one worker.
 CREATE INDEX ix_tasks_running ON {schema}.tasks (name, worker_id) WHERE state = 'running';
 CREATE UNIQUE INDEX ix_tasks_idempotency_key ON {schema}.tasks (idempotency_key) WHERE idempotency_key IS NOT NULL;
--- Final failures and cancellations: the few among the finished that people look for.
-CREATE INDEX ix_tasks_failed ON {schema}.tasks (completed_at)
-    WHERE state IN ('failed', 'cancelled') AND completed_at IS NOT NULL;
+-- What is finished, by type and in the order of the ids: lists of people. NULLS FIRST, here and below, so that the primary key
+-- does not have this order too: the planner is not to choose between them.
+CREATE INDEX ix_tasks_finished ON {schema}.tasks (name, state, id NULLS FIRST) WHERE completed_at IS NOT NULL;
+-- Failures and cancellations, final ones and those that wait for a retry apart: the few that people look for.
+CREATE INDEX ix_tasks_failed ON {schema}.tasks (state, (completed_at IS NULL), id NULLS FIRST)
+    WHERE state IN ('failed', 'cancelled');
+-- What only somebody with psql can make. Always empty otherwise; lists show what is in it.
+CREATE INDEX ix_tasks_odd ON {schema}.tasks (id) WHERE CASE state
+    WHEN 'pending' THEN completed_at IS NOT NULL
+    WHEN 'running' THEN false
+    WHEN 'completed' THEN completed_at IS NULL
+    ELSE state NOT IN ('failed', 'cancelled')
+END;
 
 -- Live workers, by heartbeat.
 CREATE TABLE {schema}.task_workers (

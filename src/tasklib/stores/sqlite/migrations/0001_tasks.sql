@@ -49,14 +49,27 @@ CREATE INDEX ix_tasks_ready
     WHERE ready = 1;
 
 -- Promotion goes by the due time; the others as above.
-CREATE INDEX ix_tasks_waiting ON tasks (coalesce(next_retry_at, scheduled_at), name, state)
+CREATE INDEX ix_tasks_waiting ON tasks (coalesce(next_retry_at, scheduled_at), name, state, id)
     WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL;
 
 CREATE INDEX ix_tasks_running ON tasks (name, worker_id) WHERE state = 'running';
 
 CREATE UNIQUE INDEX ix_tasks_idempotency_key ON tasks (idempotency_key) WHERE idempotency_key IS NOT NULL;
 
-CREATE INDEX ix_tasks_failed ON tasks (completed_at) WHERE state = 'failed' AND completed_at IS NOT NULL;
+-- What is finished, by type and in the order of the ids: lists of people.
+CREATE INDEX ix_tasks_finished ON tasks (name, state, id) WHERE completed_at IS NOT NULL;
+
+-- Failures and cancellations, final ones and those that wait for a retry apart: the few that people look for.
+CREATE INDEX ix_tasks_failed ON tasks (state, (completed_at IS NULL), id) WHERE state IN ('failed', 'cancelled');
+
+-- What only somebody who edits rows can make. Always empty otherwise; lists show what is in it.
+-- No list here has more than two members: SQLite would build a table of a longer one each time it writes a row.
+CREATE INDEX ix_tasks_odd ON tasks (id) WHERE CASE state
+    WHEN 'pending' THEN completed_at IS NOT NULL OR ready NOT IN (0, 1)
+    WHEN 'running' THEN false
+    WHEN 'completed' THEN completed_at IS NULL
+    ELSE state NOT IN ('failed', 'cancelled')
+END;
 
 CREATE TABLE task_workers (
     id TEXT NOT NULL PRIMARY KEY,

@@ -1,0 +1,103 @@
+"""A store's two connections, one that writes and one that reads, and how work gets to them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import apsw
+
+from tasklib.core.errors import StoreClosed
+from tasklib.stores.sqlite.address import Address
+from tasklib.stores.sqlite.lane import Lane
+from tasklib.stores.sqlite.memory import shared_lane
+
+T = TypeVar("T")
+
+READING_SECONDS = 10.0
+"""So long a list or a figure for people may take, whatever the store's own deadline is."""
+
+
+class Lanes:
+    def __init__(self, address: Address, timeout: float) -> None:
+        self._address = address
+        self._timeout = timeout
+        self._writer: Lane | None = None
+        self._reader: Lane | None = None
+        self._is_open = False
+        self._pid = os.getpid()
+        self._connecting: asyncio.Lock | None = None
+
+    async def _connect(self) -> None:
+        self._check_process()
+        if self._connecting is None:
+            self._connecting = asyncio.Lock()
+        async with self._connecting:
+            if self._writer is not None:
+                return
+            if self._address.path is None:
+                self._writer = self._reader = await shared_lane(self._address, self._timeout)
+                return
+            writer = Lane(self._address, "tasklib-writer")
+            await writer.start(self._timeout)
+            reader = Lane(self._address, "tasklib-reader")
+            try:
+                await reader.start(self._timeout)
+            except BaseException:
+                writer.stop()
+                raise
+            self._writer, self._reader = writer, reader
+
+    async def _disconnect(self) -> None:
+        writer, reader = self._writer, self._reader
+        self._writer = self._reader = None
+        if self._address.path is not None and writer is not None and reader is not None and os.getpid() == self._pid:
+            reader.stop()
+            writer.stop()
+            await reader.stopped()
+            await writer.stopped()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreClosed("the store was made before a fork; make one in each process")
+
+    def _check_open(self) -> None:
+        self._check_process()
+        if not self._is_open:
+            raise StoreClosed("the store is not open")
+
+    def _is_missing(self) -> bool:
+        return self._address.path is not None and not self._address.path.exists()
+
+    async def _look(self, work: Callable[[apsw.Connection], T]) -> T:
+        self._check_open()
+        return await self._read(work)
+
+    async def _look_for_people(self, work: Callable[[apsw.Connection], T]) -> T:
+        """They would rather be told that it takes too long."""
+        self._check_open()
+        return await self._lane(self._reader).run(work, min(self._timeout, READING_SECONDS))
+
+    async def _change(
+        self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None
+    ) -> T:
+        self._check_open()
+        return await self._write(work, atomic=atomic, after=after)
+
+    async def _on_writer(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Outside a transaction, on the writing connection."""
+        self._check_open()
+        return await self._lane(self._writer).run(work, self._timeout)
+
+    async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
+        return await self._lane(self._reader).run(work, self._timeout)
+
+    async def _write(self, work: Callable[[apsw.Connection], T], **options: Any) -> T:
+        return await self._lane(self._writer).run(work, self._timeout, writes=True, **options)
+
+    def _lane(self, lane: Lane | None) -> Lane:
+        if lane is None:
+            raise StoreClosed("the store is not open")
+        return lane
