@@ -2,9 +2,13 @@
 
 from typing import Literal
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.ui.conftest import Axe
+
+one_engine = pytest.mark.parametrize("backend_url", ["sqlite"], indirect=True)
+"""For what the browser does alone: the store makes no difference."""
 
 THEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 

@@ -7,10 +7,8 @@ from playwright.async_api import BrowserContext, Page, Route, expect
 
 from tests.ui.conftest import Axe, Serve
 from tests.ui.console import Console
+from tests.ui.looks import one_engine
 from tests.ui.site import TOKEN, Site
-
-one_engine = pytest.mark.parametrize("backend_url", ["sqlite"], indirect=True)
-"""For what happens in the browser alone."""
 
 PAGES = [("/tasks", "Tasks"), ("/stats", "Stats"), ("/workers", "Workers"), ("/types", "Types")]
 
@@ -213,6 +211,7 @@ async def test_the_environment_is_shown(serve: Serve, page: Page):
     await expect(page.locator("[data-environment]")).to_have_text("<b>staging</b>\\u202e")
 
 
+@one_engine
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_page_has_serious_faults_of_accessibility(site: Site, page: Page, axe: Axe, scheme: str):
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

@@ -6,7 +6,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.ui.conftest import Axe
-from tests.ui.looks import in_both_themes
+from tests.ui.looks import in_both_themes, one_engine
 from tests.ui.site import Site
 
 HOSTILE = "<img src=x onerror=window.hit=1>\u202e / all"
@@ -57,6 +57,7 @@ async def test_figures_are_those_of_the_api_and_lead_to_the_tasks(site: Site, pa
     assert await page.evaluate("window.hit") is None
 
 
+@one_engine
 async def test_charts_are_loaded_here_only_and_can_be_read_as_a_table(site: Site, page: Page):
     fill(site)
     loaded: list[str] = []
@@ -155,6 +156,7 @@ async def test_a_clean_up_is_counted_and_confirmed_first(site: Site, page: Page)
     await expect(page.locator("[data-count=completed]")).to_have_text("0")
 
 
+@one_engine
 async def test_charts_table_and_clean_up_are_accessible(site: Site, page: Page, axe: Axe):
     fill(site)
     await site.sign_in(page, path="/stats")

@@ -8,17 +8,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.cli.running import background
 from tests.ui.conftest import Axe, Serve
 from tests.ui.console import Console
+from tests.ui.looks import one_engine
 from tests.ui.site import JOBS, Site
 from tests.waiting import eventually
 
 HOSTILE = "<img src=x onerror=window.hit=1><script>window.hit=2</script>\u202egnp.exe"
-WHERE_THE_STORE_MAKES_NO_DIFFERENCE = pytest.mark.parametrize("backend_url", ["sqlite"], indirect=True)
 SHOWN = "<img src=x onerror=window.hit=1><script>window.hit=2</script>\\u202egnp.exe"
 
 
@@ -177,7 +176,7 @@ async def test_a_running_task_is_asked_to_stop(serve: Serve, page: Page, tmp_pat
         await expect(timeline(page)).to_have_text([re.compile(each) for each in events])
 
 
-@WHERE_THE_STORE_MAKES_NO_DIFFERENCE
+@one_engine
 async def test_what_is_not_allowed_says_why_and_what_is_deleted_is_gone(site: Site, page: Page, console: Console):
     console.expect("404")
     task = site.submit("echo", {"value": 1})
@@ -263,7 +262,7 @@ async def test_json_is_exact_and_can_be_explored(site: Site, page: Page, context
     await expect(page).to_have_url(re.compile(r"/tasks(\?.*)?$"))
 
 
-@WHERE_THE_STORE_MAKES_NO_DIFFERENCE
+@one_engine
 async def test_other_peoples_text_stays_text(site: Site, page: Page, axe: Axe):
     strange = site.submit(HOSTILE, {HOSTILE: HOSTILE}, tags={HOSTILE: HOSTILE}, idempotencyKey=HOSTILE)
     failed = site.submit("broken", {"text": HOSTILE})

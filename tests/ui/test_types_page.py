@@ -9,7 +9,7 @@ from tasklib import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ControlChange
 from tests.ui.conftest import Axe, Serve
-from tests.ui.looks import in_both_themes
+from tests.ui.looks import in_both_themes, one_engine
 from tests.ui.site import Site
 from tests.waiting import eventually
 
@@ -178,6 +178,7 @@ async def test_a_change_made_elsewhere_shows_by_itself(site: Site, page: Page):
     await expect(figure(row(page, "echo"), "pending")).to_have_text("1")
 
 
+@one_engine
 async def test_types_and_limits_are_accessible(serve: Serve, page: Page, axe: Axe):
     site = serve(worker=False)
     site.submit(ODD)
