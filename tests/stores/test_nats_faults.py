@@ -269,3 +269,14 @@ async def test_a_cluster_goes_on_without_one_of_its_nodes():
         assert (stats.completed, stats.pending, stats.running) == (len(submitted), 0, 0)
         for store in stores:
             await store.close()
+
+
+async def test_an_open_that_is_cancelled_ends_wherever_it_was(nats_url: str):
+    for number in range(60):
+        store = NatsStore(nats_url)
+        opening = asyncio.create_task(store.open())
+        await turns(number)
+        opening.cancel()
+        async with asyncio.timeout(10):
+            await asyncio.wait([opening])
+            await store.close()

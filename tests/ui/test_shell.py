@@ -10,6 +10,8 @@ from tests.ui.console import Console
 from tests.ui.looks import one_engine
 from tests.ui.site import TOKEN, Site
 
+pytestmark = one_engine
+
 PAGES = [("/tasks", "Tasks"), ("/stats", "Stats"), ("/workers", "Workers"), ("/types", "Types")]
 
 
@@ -38,7 +40,6 @@ async def test_whoever_signs_in_gets_to_the_page_that_was_wanted(site: Site, pag
     await title(page, "Tasks").to_be_visible()
 
 
-@one_engine
 async def test_a_wrong_token_is_refused_with_the_reason(site: Site, page: Page, console: Console):
     console.expect("401")
     await page.goto(f"{site.url}/login")
@@ -51,7 +52,6 @@ async def test_a_wrong_token_is_refused_with_the_reason(site: Site, page: Page, 
 ELSEWHERE = ["//evil.example/", "https://evil.example/", "javascript:alert(1)", "/\\evil.example", "../other"]
 
 
-@one_engine
 async def test_after_signing_in_nobody_is_sent_elsewhere(serve: Serve, page: Page):
     site = serve(worker=False, mount="/ops/queue")
     for wanted in ELSEWHERE:
@@ -59,7 +59,6 @@ async def test_after_signing_in_nobody_is_sent_elsewhere(serve: Serve, page: Pag
         await page.wait_for_url(f"{site.url}/tasks")
 
 
-@one_engine
 async def test_a_link_on_another_site_opens_the_page(site: Site, page: Page, context: BrowserContext):
     """Browsers hold back the session's cookie then: whoever is signed in must not have to do it again."""
     await site.sign_in(page)
@@ -88,7 +87,6 @@ async def test_a_session_that_ended_leads_to_the_login_and_back(
     await page.wait_for_url(f"{site.url}/workers")
 
 
-@one_engine
 async def test_signing_out(site: Site, page: Page):
     await site.sign_in(page)
     await page.get_by_role("button", name="Session and theme").click()
@@ -122,7 +120,6 @@ async def test_every_page_can_be_opened_and_loaded_again_by_its_address(site: Si
         await expect(page).to_have_title(f"{name} - tasklib")
 
 
-@one_engine
 async def test_an_address_without_a_page_says_so(site: Site, page: Page, console: Console):
     console.expect("404")
     await site.sign_in(page)
@@ -169,7 +166,6 @@ async def is_dark(page: Page) -> bool:
     return dark
 
 
-@one_engine
 async def test_the_theme_follows_the_system_until_one_is_chosen(site: Site, page: Page):
     await page.emulate_media(color_scheme="dark")
     await site.sign_in(page)
@@ -191,7 +187,6 @@ async def test_the_theme_follows_the_system_until_one_is_chosen(site: Site, page
     assert await is_dark(page)
 
 
-@one_engine
 async def test_on_a_phone_the_navigation_is_at_the_bottom(site: Site, page: Page, axe: Axe):
     await page.set_viewport_size({"width": 390, "height": 844})
     await site.sign_in(page)
@@ -204,14 +199,12 @@ async def test_on_a_phone_the_navigation_is_at_the_bottom(site: Site, page: Page
     await axe(page)
 
 
-@one_engine
 async def test_the_environment_is_shown(serve: Serve, page: Page):
     site = serve(worker=False, environment="<b>staging</b>\u202e")
     await site.sign_in(page)
     await expect(page.locator("[data-environment]")).to_have_text("<b>staging</b>\\u202e")
 
 
-@one_engine
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_no_page_has_serious_faults_of_accessibility(site: Site, page: Page, axe: Axe, scheme: str):
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -267,7 +260,6 @@ async def test_big_integers_are_exact(site: Site, page: Page):
 # -- keys and focus ---------------------------------------------------------------------------------------------------
 
 
-@one_engine
 async def test_keys(site: Site, page: Page):
     await site.sign_in(page)
     await title(page, "Tasks").to_be_visible()
@@ -280,7 +272,6 @@ async def test_keys(site: Site, page: Page):
     await expect(help_dialog).to_have_count(0)
 
 
-@one_engine
 async def test_the_keyboard_starts_at_the_new_page(site: Site, page: Page):
     await site.sign_in(page)
     await title(page, "Tasks").to_be_visible()
@@ -319,7 +310,6 @@ async def test_live_updates_can_be_paused(site: Site, page: Page):
     await expect(page.get_by_role("row")).to_have_count(3)
 
 
-@one_engine
 async def test_a_tab_that_nobody_sees_asks_for_nothing(site: Site, page: Page, context: BrowserContext):
     await site.sign_in(page)
     await expect(page.locator("[data-live=live]")).to_be_visible()
@@ -355,7 +345,6 @@ async def test_pausing_everything_asks_first_and_shows_everywhere(site: Site, pa
     site.wait(task, "completed")
 
 
-@one_engine
 async def test_without_a_connection_the_dashboard_stays_and_says_so(
     site: Site, page: Page, context: BrowserContext, console: Console
 ):

@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 from tests.cli.running import background
 from tests.ui.conftest import Axe, Serve
 from tests.ui.console import Console
-from tests.ui.looks import one_engine
+from tests.ui.looks import in_both_themes, one_engine
 from tests.ui.site import JOBS, Site
 from tests.waiting import eventually
 
@@ -280,10 +280,7 @@ async def test_other_peoples_text_stays_text(site: Site, page: Page, axe: Axe):
         assert await page.evaluate("window.hit") is None
         assert "\u202e" not in await page.locator("body").inner_text()
         assert "\u202e" not in await page.title()
-        for scheme in ("light", "dark"):
-            await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-            await page.wait_for_function("() => !document.getAnimations().some(each => each instanceof CSSTransition)")
-            await axe(page)
+        await in_both_themes(page, axe)
         await page.set_viewport_size({"width": 390, "height": 844})
         wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, f"{wide} pixels too wide"

@@ -32,6 +32,7 @@ _PING_SECONDS = 5
 _CONNECT_SECONDS = 5.0
 _ATTEMPT_SECONDS = 2.5
 """How long an answer is waited for before it is looked up whether the call was carried out."""
+_CANCEL_SECONDS = 0.05
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 _BUFFERED_BYTES = 16 * 1024 * 1024
@@ -92,9 +93,9 @@ class Link:
     async def stop(self, *, forever: bool = True) -> None:
         self._closed = self._closed or forever
         keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.cancel()
-            await asyncio.wait([keeper])
+        while keeper is not None and not keeper.done():
+            keeper.cancel()  # more than once: a client that is just connecting swallows it
+            await asyncio.wait([keeper], timeout=_CANCEL_SECONDS)
         client, self._client = self._client, None
         if client is not None:
             await client.close()
