@@ -121,7 +121,7 @@ def requests(newest: UUID, oldest: UUID) -> Iterator[tuple[str, str, Any]]:
         "cursor={halfway}&status=failed",
         "cursor={halfway}&status=cancelled",
         "offset=10000",
-        "offset=1000000",
+        "offset=100000",
         "offset=10000&status=failed",
         f"offset=10000&type={COMMON}",
         f"offset=10000&type={RARE}",

@@ -19,8 +19,8 @@ SELECT
         || CASE WHEN i < 1000 THEN E'\nDiskFull: no space left on device'
                 ELSE E'\nConnectionError: peer ' || i % 100 || ' went away' END END,
     CASE WHEN state = 'failed' THEN 3 ELSE 0 END,
-    CASE WHEN i < 1000 THEN jsonb_build_object('tenant', 't' || i % 100, 'campaign', 'spring')
-         ELSE jsonb_build_object('tenant', 't' || i % 100) END,
+    CASE WHEN i < 1000 THEN jsonb_build_object('tenant', 't' || (i % 100), 'campaign', 'spring')
+         ELSE jsonb_build_object('tenant', 't' || (i % 100)) END,
     2,
     CASE WHEN state = 'failed' THEN '[{"attempt": 4, "error": "ConnectionError: peer went away"}]'::jsonb ELSE '[]' END
 FROM (

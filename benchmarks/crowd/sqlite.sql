@@ -40,8 +40,8 @@ SELECT
         || CASE WHEN i < 1000 THEN char(10) || 'DiskFull: no space left on device'
                 ELSE char(10) || 'ConnectionError: peer ' || i % 100 || ' went away' END END,
     CASE WHEN state = 'failed' THEN 3 ELSE 0 END,
-    CASE WHEN i < 1000 THEN json_object('tenant', 't' || i % 100, 'campaign', 'spring')
-         ELSE json_object('tenant', 't' || i % 100) END,
+    CASE WHEN i < 1000 THEN json_object('tenant', 't' || (i % 100), 'campaign', 'spring')
+         ELSE json_object('tenant', 't' || (i % 100)) END,
     2,
     CASE WHEN state = 'failed' THEN '[{"attempt": 4, "error": "ConnectionError: peer went away"}]' ELSE '[]' END
 FROM rows;
