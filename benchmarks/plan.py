@@ -1,7 +1,5 @@
 """Who takes part, and with how many tasks."""
 
-import importlib.util
-
 from benchmarks.turn import Entry, Sizes
 
 ROUNDS = 3
@@ -66,11 +64,3 @@ def entries(quick: bool) -> list[Entry]:
         Entry(NATS_OURS, queue, "nats", middling, options=best),
         Entry(NATS_OURS_CLUSTER, queue, "nats3", middling, options=best),
     ]
-
-
-def cannot_run(entry: Entry) -> str | None:
-    """Why an entry has nothing to run with, apart from packages and servers."""
-    on_nats = entry.path.startswith("ours.") and entry.engine.startswith("nats")
-    if on_nats and importlib.util.find_spec("tasklib.stores.nats") is None:
-        return "this version of tasklib has no store for NATS"
-    return None

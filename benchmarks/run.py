@@ -34,7 +34,7 @@ def main() -> int:
     book, whole = Book(), True
     console = Console(stderr=True)
     with Stage(given.folder, given.postgres) as stage:
-        run = Run(stage, book, given.quick, not_installed())
+        run = Run(stage, book, given.quick, not_installed(), given.who)
         try:
             _measure(run, only, given.rounds, console)
         except KeyboardInterrupt:
@@ -88,6 +88,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="few peers, small numbers: three minutes")
     parser.add_argument("--only", default="", help="parts to run, with commas: turns,latency")
+    parser.add_argument("--who", default="", help="with --only turns: contenders whose names contain this: NATS")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often (default {ROUNDS})")
     parser.add_argument("--postgres", type=int, default=16, choices=[16, 18], help="version of PostgreSQL (default 16)")
     parser.add_argument("--folder", type=Path, help="where servers keep their data (default: the temporary folder)")

@@ -110,7 +110,7 @@ def nats(folder: Path, nodes: int = 1) -> Iterator[str]:
             with (home / "log").open("wb") as log:
                 servers.append(_spawn([program, *options], log))
             _until(lambda client=client: _accepts(client), servers[-1], home / "log")
-        yield ",".join(f"nats://127.0.0.1:{port}" for port in clients)
+        yield "nats://" + ",".join(f"127.0.0.1:{port}" for port in clients)
     finally:
         for server in servers:
             _end(server, signal.SIGTERM)

@@ -62,7 +62,8 @@ class Stage:
             yield address
         else:
             # A bucket of its own for each turn, in the same servers.
-            yield f"{self.server(engine)}?bucket=turn{number}"
+            replicas = "&replicas=3" if engine == "nats3" else ""
+            yield f"{self.server(engine)}?bucket=turn{number}{replicas}"
 
     def settle_down(self, engine: str) -> None:
         if engine == "postgres":

@@ -42,7 +42,10 @@ class Tasklib(Contender):
         await default_engine().close()
 
     async def done(self) -> int:
-        """Counted in the table itself."""
+        """Counted in the table itself, or on NATS by the store, which keeps a list of all tasks."""
+        if self.url.startswith("nats://"):
+            stats = (await default_engine().stats()).get(self.task.name)
+            return 0 if stats is None else stats.completed
         return counted(self.url, self.task.name, self.since)
 
     def work(self) -> None:

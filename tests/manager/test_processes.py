@@ -9,7 +9,7 @@ import pytest
 from tasklib import TaskManager
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "nats"])
 def shared_url(request: pytest.FixtureRequest) -> str:
     """A queue that several processes can use."""
     url: str = request.getfixturevalue(f"{request.param}_url")
