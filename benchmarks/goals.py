@@ -64,6 +64,8 @@ def checks(book: Book) -> Iterator[Check]:
     yield Check(12, "idle worker, share of a core", book.values("idle worker", "cpu"), 1, False, "%")
     yield Check(13, "worker's memory over 200,000 tasks", book.values("worker's memory", "growth"), 10, False, "MB")
     yield Check(13, "worker's memory with 100,000 waiting", book.values("worker's memory", "waiting"), 10, False, "MB")
+    waiting = book.values("worker's memory", "waiting on NATS")
+    yield Check(13, "worker's memory for each of 100,000 waiting, NATS", waiting, 200, False, "bytes")
     yield Check(14, "NATS, one node, drain : taskiq-nats", ratio(plan.NATS_OURS, plan.NATS_PEER, "drain"), 2)
     for verb in ("POST", "GET"):
         yield Check(

@@ -28,6 +28,7 @@ def memory(run: Run, number: int) -> Iterator[Step]:
     if not run.quick:
         yield Step("memory over many tasks", lambda: _over_many(run, number, 200_000))
         yield Step("memory with many waiting", lambda: _with_waiting(run, number, 100_000))
+        yield Step("memory with many waiting, NATS", lambda: _with_waiting_on_nats(run, number, 100_000))
 
 
 def _idle(run: Run, number: int, seconds: int) -> None:
@@ -59,23 +60,39 @@ def _over_many(run: Run, number: int, count: int) -> None:
 
 
 def _with_waiting(run: Run, number: int, count: int) -> None:
+    run.book.note("worker's memory", "waiting", number, _grown(run, count, "postgres") / MEGABYTE)
+
+
+def _with_waiting_on_nats(run: Run, number: int, count: int) -> None:
+    """There a worker keeps an index of what waits."""
+    run.book.note("worker's memory", "waiting on NATS", number, _grown(run, count, "nats") / count)
+
+
+def _grown(run: Run, count: int, engine: str) -> float:
+    """By how many bytes a worker is larger that many tasks wait for."""
     sizes = []
     for waiting in (20, count):
         options = {"concurrency": 2, "kind": "nap"}
-        with _working(run, waiting, options, [("bulk", waiting, 1000)]) as (process, _):
-            time.sleep(5)
-            sizes.append(process.memory_info().rss / MEGABYTE)
-    run.book.note("worker's memory", "waiting", number, sizes[1] - sizes[0])
+        with _working(run, waiting, options, [("bulk", waiting, 1000)], engine=engine) as (process, _):
+            time.sleep(10)
+            sizes.append(process.memory_info().rss)
+    return float(sizes[1] - sizes[0])
 
 
 @contextmanager
 def _working(
-    run: Run, count: int, options: dict[str, Any], commands: list[Any], *, logged: bool = False
+    run: Run,
+    count: int,
+    options: dict[str, Any],
+    commands: list[Any],
+    *,
+    engine: str = "postgres",
+    logged: bool = False,
 ) -> Iterator[tuple[psutil.Process, Starts]]:
     """One worker on a queue that was sent these tasks."""
-    entry = Entry(plan.OURS, "ours.queue:Tasklib", "postgres", Sizes(0, 0), options=options)
+    entry = Entry(plan.OURS, "ours.queue:Tasklib", engine, Sizes(0, 0), options=options)
     with ExitStack() as stack:
-        url = stack.enter_context(run.stage.store("postgres"))
+        url = stack.enter_context(run.stage.store(engine))
         file = run.stage.folder / "worker-cost"
         starts = Starts(file, count + 1)
         log = stack.enter_context(tempfile.TemporaryFile("w+b"))
