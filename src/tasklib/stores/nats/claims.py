@@ -23,9 +23,9 @@ from tasklib.stores.nats.clock import later, micros, written
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.held import HeldRecords
 from tasklib.stores.nats.index import Waiting
-from tasklib.stores.nats.limits import ALL, Permits
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, decode, to_claim
+from tasklib.stores.permits import ALL, Permits
 
 _AT_ONCE = LARGEST_BATCH // 2
 
@@ -73,10 +73,9 @@ class Claims:
                 snapshot = _Snapshot(self._mirror, now)
                 permits = snapshot.permits
                 name = record.head["name"]
-                full = any(cap is not None and cap <= 0 for cap in (permits.cap(name), permits.cap(ALL)))
                 if record.head["version"] != version or not record.claimable or record.due_at > now:
                     return None
-                if full or permits.paused(name):
+                if not permits.allows(name):
                     return None
                 claimed = _marked(record, worker_id, now, lease_seconds)
                 writes = [*snapshot.limit_writes({name: 1}), write_of(claimed)]

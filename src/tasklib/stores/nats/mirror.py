@@ -15,9 +15,10 @@ from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.failures import PASSING
 from tasklib.stores.nats.feed import Feed
 from tasklib.stores.nats.index import Index
-from tasklib.stores.nats.limits import ALL, Control
+from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.record import NOTE, Note, decode, read_note
 from tasklib.stores.nats.roster import Roster
+from tasklib.stores.permits import ALL
 
 log = logging.getLogger("tasklib.store")
 

@@ -12,8 +12,9 @@ import apsw
 
 from tasklib.core.task import Claim
 from tasklib.stores.base import Claimed, ClaimRequest
+from tasklib.stores.permits import ALL, Permits
 from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
-from tasklib.stores.sqlite.limits import ALL, Control, Permits
+from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, read_claim, seconds, seconds_between
 
 _STRAY_ROUNDS = 10
@@ -65,23 +66,23 @@ def _survey(connection: apsw.Connection, names: Iterable[str], clock_offset: flo
     return _Survey(now, [Control.read(row) for row in controls], next_due, busy)
 
 
-def _permits(connection: apsw.Connection, survey: _Survey) -> Permits:
+def _permits(connection: apsw.Connection, survey: _Survey) -> Permits[str]:
     counted = any(control.concurrency is not None for control in survey.controls)
     running = rows_of(connection, SQL["running_by_name"]) if counted else []
-    return Permits(survey.controls, survey.now, {row[0]: row[1] for row in running})
+    return Permits({each.name: each for each in survey.controls}, survey.now, {row[0]: row[1] for row in running})
 
 
-def _wanted(request: ClaimRequest, permits: Permits) -> int:
+def _wanted(request: ClaimRequest, permits: Permits[str]) -> int:
     """How many to look for. A limit for all types leaves nothing that may wait in a worker."""
-    most = request.slots if permits.all_limited else request.slots + request.prefetch
+    most = request.slots if permits.limited(ALL) else request.slots + request.prefetch
     cap = permits.cap(ALL)
     return most if cap is None else min(most, cap)
 
 
-def _caps(request: ClaimRequest, busy: list[str], permits: Permits) -> dict[str, int]:
+def _caps(request: ClaimRequest, busy: list[str], permits: Permits[str]) -> dict[str, int]:
     most = request.slots + request.prefetch
     caps: dict[str, int] = {}
-    if not permits.paused:
+    if not permits.paused(ALL):
         for name in busy:
             limits = (permits.cap(name), request.per_name.get(name))
             cap = min((limit for limit in limits if limit is not None), default=most)
@@ -140,21 +141,22 @@ def _best(connection: apsw.Connection, caps: dict[str, int], n: int) -> list[str
         depth *= 4
 
 
-def _may_wait(rows: list[list[Any]], slots: int, permits: Permits) -> list[list[Any]]:
+def _may_wait(rows: list[list[Any]], slots: int, permits: Permits[str]) -> list[list[Any]]:
     """Without those that would have to wait in the worker and may not."""
     return rows[:slots] + [row for row in rows[slots:] if not row[14] and not permits.limited(row[3])]
 
 
 def _mark(
-    connection: apsw.Connection, rows: list[list[Any]], worker_id: str, lease: float, permits: Permits, now: str
+    connection: apsw.Connection, rows: list[list[Any]], worker_id: str, lease: float, permits: Permits[str], now: str
 ) -> list[Claim]:
     """Makes the picked rows this worker's, and takes their tokens."""
     if rows:
         rowids = json.dumps([row[0] for row in rows])
         parameters = {"rowids": rowids, "worker_id": worker_id, "now": now, "lease": seconds(lease)}
         connection.execute(SQL["claim"], parameters)
-        for name, tokens in permits.tokens_left(Counter(row[3] for row in rows)):
-            connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": now})
+        for name, tokens in permits.used(Counter(row[3] for row in rows)):
+            if tokens is not None:
+                connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": now})
     started = instant(now)
     return [
         Claim(UUID(r[2]), r[3], r[4] + 1, worker_id, r[6], r[7], r[8], r[9], r[10], started, r[12], r[13], bool(r[14]))
@@ -162,7 +164,7 @@ def _mark(
     ]
 
 
-def _next_due_in(survey: _Survey, permits: Permits) -> float | None:
+def _next_due_in(survey: _Survey, permits: Permits[str]) -> float | None:
     waits = []
     if survey.next_due is not None:
         waits.append(max(0.0, seconds_between(survey.now, survey.next_due)))

@@ -1,0 +1,130 @@
+"""Pause, rates and concurrency: how many of each name a claim may take now. For stores that count in Python; where a
+database does it, the same arithmetic stands in its statements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from tasklib.stores.base import Controls
+
+ALL = ""
+"""The name under which the controls for all types are kept."""
+
+_HAIR = 1e-6
+"""So much below one is one: sums of a tenth never quite reach it, and clocks round."""
+
+Instant = TypeVar("Instant")
+Moment = TypeVar("Moment", contravariant=True)
+
+
+class Control:
+    """What is kept of one type's controls, or of all types'. Each store adds when its bucket was filled."""
+
+    name: str
+    paused: bool
+    operator_rate: float | None
+    default_rate: float | None
+    concurrency: int | None
+    tokens: float | None
+
+    @property
+    def rate(self) -> float | None:
+        """The operator's value if set, else the code's; zero means: no limit."""
+        chosen = self.default_rate if self.operator_rate is None else self.operator_rate
+        return chosen or None
+
+    @property
+    def limited(self) -> bool:
+        return self.rate is not None or self.concurrency is not None
+
+    def tokens_after(self, seconds: float | None) -> float:
+        """What is in the bucket so long after it was filled. It holds at most one second's worth, and a new or changed
+        rate, which was never filled, starts with that."""
+        rate = self.rate or 0.0
+        most = max(1.0, rate)
+        if self.tokens is None or seconds is None:
+            return most
+        return min(most, self.tokens + max(0.0, seconds) * rate)
+
+    def public(self) -> Controls:
+        return Controls(
+            name=self.name,
+            paused=self.paused,
+            rate=self.rate,
+            concurrency=self.concurrency,
+            operator_rate=self.operator_rate,
+            default_rate=self.default_rate,
+        )
+
+
+class Timed(Protocol[Moment]):
+    """A control that knows when its bucket was filled."""
+
+    @property
+    def paused(self) -> bool: ...
+    @property
+    def rate(self) -> float | None: ...
+    @property
+    def limited(self) -> bool: ...
+    @property
+    def concurrency(self) -> int | None: ...
+
+    def tokens_at(self, now: Moment, /) -> float: ...
+
+
+class Permits(Generic[Instant]):
+    """What the controls allow at one instant."""
+
+    def __init__(self, controls: Mapping[str, Timed[Instant]], now: Instant, running: Mapping[str, int]) -> None:
+        self._controls = controls
+        self._now = now
+        self._running = running
+
+    def paused(self, name: str) -> bool:
+        return any(each in self._controls and self._controls[each].paused for each in (name, ALL))
+
+    def limited(self, name: str) -> bool:
+        return name in self._controls and self._controls[name].limited
+
+    def cap(self, name: str) -> int | None:
+        """How many may start now; None where nothing limits them."""
+        control = self._controls.get(name)
+        if control is None:
+            return None
+        if control.paused:
+            return 0
+        caps = []
+        if control.rate is not None:
+            caps.append(math.floor(control.tokens_at(self._now) + _HAIR))
+        if control.concurrency is not None:
+            running = sum(self._running.values()) if name == ALL else self._running.get(name, 0)
+            caps.append(max(0, control.concurrency - running))
+        return min(caps) if caps else None
+
+    def allows(self, name: str) -> bool:
+        """Whether one of this name may start now."""
+        return all(cap is None or cap > 0 for cap in (self.cap(ALL), self.cap(name)))
+
+    def next_token_in(self, names: Iterable[str]) -> float | None:
+        """Seconds until a bucket that is empty now has a token again."""
+        waits = []
+        for name in (ALL, *names):
+            control = self._controls.get(name)
+            if control is None or control.paused or control.rate is None:
+                continue
+            missing = 1.0 - control.tokens_at(self._now)
+            if missing > _HAIR:
+                waits.append(missing / control.rate)
+        return min(waits, default=None)
+
+    def used(self, taken: Mapping[str, int]) -> list[tuple[str, float | None]]:
+        """The limits that so many claims of each name were made under, and what is left in their buckets; None: they
+        have none."""
+        used = []
+        for name, control in self._controls.items():
+            number = sum(taken.values()) if name == ALL else taken.get(name, 0)
+            if number and control.limited:
+                used.append((name, None if control.rate is None else control.tokens_at(self._now) - number))
+        return used
