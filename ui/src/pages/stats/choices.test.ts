@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { cleanUpQuery, faultOf } from "@/pages/stats/clean-up-choice";
-import { lastLine } from "@/pages/stats/last-line";
 import { minutesOf, readStatsSearch } from "@/pages/stats/ranges";
+import { lastLine } from "@/text/last-line";
 
 test("an address with nonsense shows what it would without", () => {
   expect(readStatsSearch({ range: "9y", type: "", view: "pie" })).toEqual({});

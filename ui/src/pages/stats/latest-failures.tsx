@@ -15,9 +15,9 @@ import { StatusBadge } from "@/components/status-badge";
 import { RelativeTime } from "@/components/times";
 import { useAction } from "@/hooks/use-action";
 import { useSession } from "@/hooks/use-session";
-import { lastLine } from "@/pages/stats/last-line";
 import { qualified } from "@/pages/tasks/search/qualified";
 import { escapeText } from "@/text/escape";
+import { lastLine } from "@/text/last-line";
 
 const SHOWN = 10;
 

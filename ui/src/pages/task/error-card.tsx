@@ -6,7 +6,7 @@ import { Card } from "@/components/card";
 import { classes } from "@/components/classes";
 import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
-import { lastLine } from "@/pages/task/traceback";
+import { lastLine } from "@/text/last-line";
 
 const TITLES: Record<string, string> = { failed: "Error", cancelled: "Stopped" };
 

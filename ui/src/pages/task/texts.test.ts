@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { TaskDetail } from "@/api/model";
 import { countdown } from "@/pages/task/countdown";
 import { readAgainIn } from "@/pages/task/freshness";
-import { lastLine } from "@/pages/task/traceback";
+import { lastLine } from "@/text/last-line";
 
 it.each([
   [61_000, "in 1m 1s"],

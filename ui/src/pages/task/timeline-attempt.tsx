@@ -5,7 +5,7 @@ import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
 import { TasksWith } from "@/pages/task/list-link";
 import type { AttemptEvent, AttemptState } from "@/pages/task/timeline";
 import { TimelineItem } from "@/pages/task/timeline-item";
-import { lastLine } from "@/pages/task/traceback";
+import { lastLine } from "@/text/last-line";
 
 const LOOKS: Record<AttemptState, { icon: LucideIcon; tone: string; word: string }> = {
   running: { icon: LoaderCircle, tone: "text-processing", word: "running" },
