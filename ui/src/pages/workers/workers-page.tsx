@@ -7,7 +7,7 @@ import { ErrorState } from "@/components/error-state";
 import { Loading } from "@/components/loading";
 import { PageHeader } from "@/components/page-header";
 import { HeaderCell, Table } from "@/components/table";
-import { useMedia } from "@/pages/tasks/use-media";
+import { useMedia } from "@/hooks/use-media";
 import { WorkerCard } from "@/pages/workers/worker-card";
 import { WorkerRow } from "@/pages/workers/worker-row";
 import { fleetOf, inOrder } from "@/pages/workers/worker-state";
