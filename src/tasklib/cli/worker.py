@@ -25,6 +25,7 @@ from tasklib.core.errors import InvalidInput
 from tasklib.core.registry import default_registry
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
+from tasklib.worker.alone import settle_in
 from tasklib.worker.worker import TaskWorker
 
 log = logging.getLogger("tasklib.worker")
@@ -144,6 +145,7 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
     )
     if ready is not None:
         say_ready(ready)
+    settle_in()
     return asyncio.run(_run(task_worker))
 
 

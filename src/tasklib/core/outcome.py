@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tasklib.core.options import check_delay
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(NamedTuple):
+    """A tuple, unlike the others: it is made for nearly every task."""
+
     result: str
     """The stored form, `{"value": ...}` as JSON text."""
     run_ms: int = 0

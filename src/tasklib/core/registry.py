@@ -87,7 +87,7 @@ class TaskType:
             for name in self.loose.intersection(kwargs):
                 codec.check_keys(kwargs[name], field=name)
             model = self.params.__pydantic_validator__.validate_python(dict(kwargs))
-            text = self.params.__pydantic_serializer__.to_json(model, by_alias=True, round_trip=True, warnings="none")
+            text = self.params.__pydantic_serializer__.to_json(model, by_alias=True, round_trip=True, warnings=False)
             return codec.vet(text.decode(), field="kwargs", limit=limit)
         except ValidationError as error:
             raise _refusal(error, self.params.__name__) from None
@@ -115,7 +115,7 @@ class TaskType:
         try:
             if "return" in self.loose:
                 codec.check_keys(value, field="result")
-            text = self.returns.serializer.to_json(value, by_alias=True, round_trip=True, warnings="none").decode()
+            text = self.returns.serializer.to_json(value, by_alias=True, round_trip=True, warnings=False).decode()
         except InvalidValue:
             raise
         except (PydanticSerializationError, UnicodeError, RecursionError, ValueError, TypeError) as error:
@@ -242,7 +242,7 @@ def encode_payload(value: Any, model: PayloadModel | None, limit: int = codec.MA
         return codec.encode(value, field="payload", limit=limit)
     try:
         fitting = model.__pydantic_validator__.validate_python(value)
-        text = model.__pydantic_serializer__.to_json(fitting, by_alias=True, round_trip=True, warnings="none")
+        text = model.__pydantic_serializer__.to_json(fitting, by_alias=True, round_trip=True, warnings=False)
         return codec.vet(text.decode(), field="payload", limit=limit)
     except ValidationError as error:
         raise _refusal(error, model.__name__) from None

@@ -17,9 +17,9 @@ class TaskState(StrEnum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTask:
-    """A task that is about to be submitted. Times are durations or absent: the store's clock makes them instants."""
+class NewTask(NamedTuple):
+    """A task that is about to be submitted. Times are durations or absent: the store's clock makes them instants.
+    A tuple: they are made by the thousand."""
 
     id: UUID
     name: str

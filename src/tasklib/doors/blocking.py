@@ -9,11 +9,35 @@ import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tasklib.core.errors import TaskLibError
 
 T = TypeVar("T")
+
+
+class _Call(Generic[T]):
+    """A coroutine on its way over and back. `asyncio.run_coroutine_threadsafe` does the same with two futures that are
+    chained and a condition, which a single submit can feel."""
+
+    def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
+        self._work = work
+        self._loop = loop
+        self._task: asyncio.Task[T] | None = None
+        self.ended = threading.Lock()
+        self.ended.acquire()
+
+    def start(self) -> None:
+        self._task = self._loop.create_task(self._work)
+        self._task.add_done_callback(lambda _: self.ended.release())
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def result(self) -> T:
+        assert self._task is not None
+        return self._task.result()
 
 
 class Bridge:
@@ -30,12 +54,14 @@ class Bridge:
         if threading.current_thread() is self._thread:
             work.close()
             raise TaskLibError("a blocking call was made inside tasklib's own loop; use the _async form")
-        future: Future[T] = asyncio.run_coroutine_threadsafe(work, loop)
+        call = _Call(work, loop)
+        loop.call_soon_threadsafe(call.start)
         try:
-            return future.result()
+            call.ended.acquire()
         except BaseException:
-            future.cancel()
+            loop.call_soon_threadsafe(call.cancel)
             raise
+        return call.result()
 
     def close(self) -> None:
         """Ends the loop and with it what was opened in it."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 from uuid import UUID
 
-from tasklib.core.errors import InvalidOption, TaskDefinitionError, Unsupported
+from tasklib.core.errors import TaskDefinitionError, Unsupported
 from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
@@ -19,23 +19,13 @@ from tasklib.doors.handle import TaskHandle
 from tasklib.engine import events
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import NO_OPTIONS, prepare_call
+from tasklib.engine.submission import NO_OPTIONS, prepare_call, prepare_calls
 from tasklib.stores.base import Inserted
 
 P = ParamSpec("P")
 C = TypeVar("C")
 """What calling the function gives: R itself, or a coroutine of it."""
 R = TypeVar("R")
-
-
-def prepare_many(
-    task_type: TaskType, calls: Iterable[Mapping[str, Any]], options: SubmitOptions, engine: Engine
-) -> list[NewTask]:
-    """Checks every call before any is stored."""
-    tasks = [prepare_call(task_type, (), dict(call), options, engine.config) for call in calls]
-    if options.idempotency_key is not None and len(tasks) > 1:
-        raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
-    return tasks
 
 
 class Submitter(Generic[P, R]):
@@ -60,12 +50,12 @@ class Submitter(Generic[P, R]):
     def submit_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
         """Stores thousands of calls at once, each given by its keyword arguments; all or none."""
         engine = default_engine()
-        new = prepare_many(self._task_type, calls, self._options, engine)
+        new = prepare_calls(self._task_type, calls, self._options, engine.config)
         return [inserted.id for inserted in store_blocking(engine, new, self._connection)]
 
     async def submit_many_async(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
         engine = default_engine()
-        new = prepare_many(self._task_type, calls, self._options, engine)
+        new = prepare_calls(self._task_type, calls, self._options, engine.config)
         return [inserted.id for inserted in await store(engine, new, self._connection)]
 
     def _handle(self, inserted: Inserted, engine: Engine) -> TaskHandle[R]:

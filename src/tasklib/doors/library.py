@@ -15,10 +15,10 @@ from tasklib.core.options import SubmitOptions, check_whole
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import NewTask, Task, TaskState
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import TaskFunction, prepare_many, store, store_blocking
+from tasklib.doors.functions import TaskFunction, store, store_blocking
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import prepare_call
+from tasklib.engine.submission import prepare_call, prepare_calls
 from tasklib.stores.base import Filter
 
 AnyTask = TaskFunction[..., Any, Any] | Callable[..., Any]
@@ -110,7 +110,7 @@ def _many(func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, 
     except TypeError:
         unknown = ", ".join(sorted(set(options).difference(SubmitOptions.__slots__)))
         raise InvalidOption(f"submit_many has no option {unknown}", field=unknown) from None
-    return prepare_many(type_of(func), calls, chosen, engine)
+    return prepare_calls(type_of(func), calls, chosen, engine.config)
 
 
 def type_of(func: AnyTask) -> TaskType:

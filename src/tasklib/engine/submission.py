@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.errors import InvalidOption
 from tasklib.core.ids import uuid7
 from tasklib.core.options import SubmitOptions, check_tags
 from tasklib.core.registry import TaskType
@@ -30,21 +32,24 @@ class IdSource:
         """In a forked child: a thread that is not there may have held it."""
         self._lock = threading.Lock()
 
-    def next(self) -> UUID:
+    def next(self, count: int) -> list[UUID]:
         with self._lock:
             millisecond = time.time_ns() // 1_000_000
             if millisecond > self._last:
                 self._last, self._sequence = millisecond, 0
             else:
                 self._sequence += 1
-                if self._sequence > 0xFFF:  # more than 4096 within one millisecond: borrow from the next
-                    self._last, self._sequence = self._last + 1, 0
-            last, sequence = self._last, self._sequence
-        return uuid7(last, sequence, int.from_bytes(os.urandom(8), "big"))
+            first = (self._last << 12) + self._sequence
+            # More than 4096 within one millisecond borrow from the next.
+            self._last, self._sequence = divmod(first + count - 1, 1 << 12)
+        entropy = os.urandom(8 * count)
+        return [
+            uuid7(moment >> 12, moment & 0xFFF, int.from_bytes(entropy[at : at + 8], "big"))
+            for at, moment in zip(range(0, 8 * count, 8), range(first, first + count), strict=True)
+        ]
 
 
 _ids = IdSource()
-new_id = _ids.next
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_ids.forget_lock)
@@ -56,39 +61,65 @@ def new_task(
     name: str, payload: str, options: SubmitOptions, *, max_retries: int, timeout: int | None, retry: RetryPolicy | None
 ) -> NewTask:
     """A task from its payload and what the caller said; the rest are the defaults that apply to it."""
+    return new_tasks(name, [payload], options, max_retries=max_retries, timeout=timeout, retry=retry)[0]
+
+
+def new_tasks(
+    name: str,
+    payloads: Sequence[str],
+    options: SubmitOptions,
+    *,
+    max_retries: int,
+    timeout: int | None,
+    retry: RetryPolicy | None,
+) -> list[NewTask]:
+    """Tasks that differ in their payloads alone."""
     kept = options.retry or retry
-    task_id = new_id()
-    return NewTask(
-        id=task_id,
-        name=name,
-        kwargs=payload,
-        max_retries=max_retries if options.max_retries is None else options.max_retries,
-        delay_seconds=options.delay_seconds,
-        run_at=options.run_at,
-        timeout_seconds=timeout if options.timeout_seconds is None else options.timeout_seconds,
-        priority=options.priority or 0,
-        tags="{}" if not options.tags else check_tags(options.tags),
-        idempotency_key=options.idempotency_key,
-        retry_policy=None if kept is None else kept.to_json(),
-        trace=tracing.submitted(name, task_id),
+    alike = (
+        max_retries if options.max_retries is None else options.max_retries,
+        options.delay_seconds,
+        options.run_at,
+        timeout if options.timeout_seconds is None else options.timeout_seconds,
+        options.priority or 0,
+        "{}" if not options.tags else check_tags(options.tags),
+        options.idempotency_key,
+        None if kept is None else kept.to_json(),
     )
+    return [
+        NewTask(task_id, name, payload, *alike, tracing.submitted(name, task_id))
+        for task_id, payload in zip(_ids.next(len(payloads)), payloads, strict=True)
+    ]
 
 
 def prepare_call(
-    task_type: TaskType, args: tuple[Any, ...], kwargs: dict[str, Any], options: SubmitOptions, config: Config
+    task_type: TaskType, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: SubmitOptions, config: Config
 ) -> NewTask:
     """A task from a call of a task type. Raises before anything is stored."""
+    return _prepared(task_type, [task_type.encode_call(args, kwargs, config.max_payload_bytes)], options, config)[0]
+
+
+def prepare_calls(
+    task_type: TaskType, calls: Iterable[Mapping[str, Any]], options: SubmitOptions, config: Config
+) -> list[NewTask]:
+    """Checks every call before any is stored."""
+    limit = config.max_payload_bytes
+    payloads = [task_type.encode_call((), call, limit) for call in calls]
+    if options.idempotency_key is not None and len(payloads) > 1:
+        raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
+    return _prepared(task_type, payloads, options, config)
+
+
+def _prepared(task_type: TaskType, payloads: Sequence[str], options: SubmitOptions, config: Config) -> list[NewTask]:
     own = task_type.options
-    payload = task_type.encode_call(args, kwargs, config.max_payload_bytes)
     if own.priority or own.tags:
         options = replace(
             options,
             priority=own.priority if options.priority is None else options.priority,
             tags={**own.tags, **(options.tags or {})},
         )
-    return new_task(
+    return new_tasks(
         task_type.name,
-        payload,
+        payloads,
         options,
         max_retries=config.max_retries if own.max_retries is None else own.max_retries,
         timeout=config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds,

@@ -23,7 +23,7 @@ def _load(module: str) -> Any:
 
 
 _trace, _propagate = _load("trace"), _load("propagate")
-_tracer = None if _trace is None else _trace.get_tracer("tasklib")
+_tracer: Any = None if _trace is None else _trace.get_tracer("tasklib")
 
 
 class RunSpan:
@@ -44,9 +44,19 @@ class RunSpan:
 _NO_SPAN = RunSpan(None)
 
 
+def _nobody_traces() -> bool:
+    """OpenTelemetry's API is often installed by something else: without a provider, and outside of a trace that came
+    from elsewhere, there is nothing to tell and nothing to hand on."""
+    return _trace is None or (
+        isinstance(_tracer, _trace.ProxyTracer)
+        and isinstance(_trace.get_tracer_provider(), _trace.ProxyTracerProvider)
+        and _trace.get_current_span() is _trace.INVALID_SPAN
+    )
+
+
 def submitted(name: str, task_id: UUID) -> str | None:
     """Makes the span of a submit and returns the context to keep in the row: JSON text, or None if nobody traces."""
-    if _tracer is None:
+    if _nobody_traces():
         return None
     attributes = {"messaging.system": "tasklib", "messaging.destination.name": name, "tasklib.task_id": str(task_id)}
     with _tracer.start_as_current_span(f"submit {name}", kind=_trace.SpanKind.PRODUCER, attributes=attributes):

@@ -31,7 +31,8 @@ def receive(fd: int) -> dict[str, Any] | None:
 
 
 def pack(outcome: Outcome) -> dict[str, Any]:
-    return {"kind": type(outcome).__name__, **{name: getattr(outcome, name) for name in outcome.__slots__}}
+    names = outcome._fields if isinstance(outcome, Completed) else outcome.__slots__
+    return {"kind": type(outcome).__name__, **{name: getattr(outcome, name) for name in names}}
 
 
 def unpack(message: dict[str, Any]) -> Outcome:

@@ -17,7 +17,7 @@ from tasklib.engine.engine import Engine
 from tasklib.stores.base import Claimed, ClaimRequest, Store
 from tasklib.worker.flight import Flight, Flights
 from tasklib.worker.heartbeat import Heartbeat
-from tasklib.worker.pace import PREFETCH_LIMIT, Pace
+from tasklib.worker.pace import PREFETCH_LIMIT, SLICE_SECONDS, Pace
 from tasklib.worker.reporter import Reporter
 from tasklib.worker.slots import Lane, Slots
 
@@ -64,6 +64,7 @@ class Intake:
         self.taken = 0
         """How many were claimed so far; never more than the limit."""
         self._unannounced = False
+        self._looking: asyncio.TimerHandle | None = None
         self._wake = asyncio.Event()
         self._busy_since: float | None = None
         self._stopping = False
@@ -182,9 +183,27 @@ class Intake:
             flight = self._flights.take_off(claim, task_type, asked_at)
             self._lane_of(flight).waiting.append(flight)
         self.taken += len(claims) - len(strays)
-        self._slots.fill()
+        self._fill(claims)
         if strays:
             await self._return(store, strays)
+
+    def _fill(self, claims: Sequence[Claim]) -> None:
+        """Starts what waits, with as many hands as it is expected to need. A suspect does not wait behind others."""
+        suspect = any(claim.alone for claim in claims)
+        self._slots.fill(None if suspect else self._pace.hands(self._slots.waiting))
+        if self._looking is None:
+            self._look_later()
+
+    def _look_later(self) -> None:
+        head = self._slots.head
+        loop = asyncio.get_running_loop()
+        self._looking = None if head is None else loop.call_later(SLICE_SECONDS, self._look, head)
+
+    def _look(self, head: int) -> None:
+        """What waits did not get on as expected: all hands."""
+        if self._slots.head is not None and self._slots.head - head < self._pace.slice_size / 4:
+            self._slots.fill()
+        self._look_later()
 
     async def _return(self, store: Store, strays: Sequence[Claim]) -> None:
         """Their type was unregistered after the claim was sent."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-PREFETCH_LIMIT = 500
+PREFETCH_LIMIT = 1000
 HORIZON_SECONDS = 0.1
 """Prefetch what is expected to start within this time."""
 SHORTEST_SECONDS = 1e-5
+SLICE_SECONDS = 0.005
+"""So long one thread may be busy with what waits before another is woken: as long as the interpreter lets it run."""
 MEMORY = 50
 """About how many tasks the average remembers."""
 
@@ -32,3 +34,13 @@ class Pace:
         if self._mean is None:
             return 0
         return min(PREFETCH_LIMIT, int(self.concurrency * HORIZON_SECONDS / max(self._mean, SHORTEST_SECONDS)))
+
+    def hands(self, waiting: int) -> int | None:
+        """How many are worth waking for what waits: to wake a thread costs more than to run a short task. None: as many
+        as there are permits."""
+        return None if self._mean is None else 1 + int(waiting / self.slice_size)
+
+    @property
+    def slice_size(self) -> float:
+        """How many tasks one thread runs within SLICE_SECONDS."""
+        return SLICE_SECONDS / max(self._mean or SLICE_SECONDS, SHORTEST_SECONDS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
+from itertools import count
 from typing import Protocol
 
 from tasklib.worker.flight import Flight, Stop
@@ -55,6 +56,15 @@ class Slots:
     def running(self) -> int:
         return self.size - self._free
 
+    @property
+    def head(self) -> int | None:
+        """The number of the flight that is to start next."""
+        lane = self._first()
+        try:
+            return None if lane is None else lane.waiting[0].sequence
+        except IndexError:  # started this moment
+            return None
+
     def resize(self, size: int) -> None:
         """More permits, or fewer: then those beyond the new number go as they are given back."""
         with self._lock:
@@ -62,9 +72,9 @@ class Slots:
             self.size = size
         self.fill()
 
-    def fill(self) -> None:
-        """Gives free permits to those who wait."""
-        while True:
+    def fill(self, most: int | None = None) -> None:
+        """Gives free permits to those who wait, `most` of them if it is said."""
+        for _ in count() if most is None else range(most):
             with self._lock:
                 lane = self._first() if self._free > 0 else None
                 if lane is None:
@@ -78,7 +88,7 @@ class Slots:
             return True
         with self._lock:
             self._free += 1
-        self.fill()
+        self.fill(1)
         return False
 
     def withdraw(self) -> list[Flight]:

@@ -3,14 +3,14 @@
 -- a join round. Every statement takes the clock's offset; leases count from clock_timestamp().
 
 -- name: complete
--- The hot settle. The guard sits in the batch's own rows, behind a fence: the primary key is the only way left.
+-- The hot settle: what one worker completed. The guard sits in the batch's own rows, behind a fence: the primary key is
+-- the only way left. A row that still has its version has its retry_count too.
 WITH batch AS MATERIALIZED (
-    SELECT b.*, clock_timestamp() + $8::interval AS now FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::jsonb[], $6::int[], $7::int[])
-        AS b (id, version, worker_id, retry_count, result, run_ms, bucket)
+    SELECT b.*, $6::text AS worker_id, clock_timestamp() + $7::interval AS now
+    FROM unnest($1::uuid[], $2::int[], $3::jsonb[], $4::int[], $5::int[]) AS b (id, version, result, run_ms, bucket)
 ), done AS (
     UPDATE {schema}.tasks t SET
         state = 'completed',
-        retry_count = b.retry_count,
         version = t.version + 1,
         updated_at = b.now,
         completed_at = b.now,
@@ -25,7 +25,7 @@ WITH batch AS MATERIALIZED (
     RETURNING t.id, t.name, t.awaited, b.run_ms, b.bucket
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
-    SELECT date_trunc('minute', statement_timestamp() + $8::interval), name, 'completed', bucket, count(*), sum(run_ms)
+    SELECT date_trunc('minute', statement_timestamp() + $7::interval), name, 'completed', bucket, count(*), sum(run_ms)
     FROM done
     GROUP BY name, bucket
 )

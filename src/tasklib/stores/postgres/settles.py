@@ -22,8 +22,12 @@ _FAR = 100 * 365 * 86400.0
 async def settle(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
     if not changes:
         return []
-    hot = [change for change in changes if _is_hot(change)]
-    rest = [change for change in changes if not _is_hot(change)] if len(hot) < len(changes) else []
+    worker_id = changes[0].worker_id
+    hot = [change for change in changes if change.worker_id == worker_id and _is_completion(change)]
+    rest: Sequence[Change] = []
+    if len(hot) < len(changes):
+        taken = set(map(id, hot))
+        rest = [change for change in changes if id(change) not in taken]
 
     async def work(connection: Connection, timeout: float) -> list[UUID] | None:
         if not rest:
@@ -61,7 +65,8 @@ async def extend(calls: Calls, worker_id: str, leases: Sequence[Held], lease_sec
     return [Extension(lease.id, lease in found, found.get(lease, False)) for lease in leases]
 
 
-def _is_hot(change: Change) -> bool:
+def _is_completion(change: Change) -> bool:
+    """By a worker that held the claim, and with nothing out of the ordinary to write."""
     return (
         change.state is TaskState.COMPLETED
         and change.version is not None
@@ -74,10 +79,10 @@ def _is_hot(change: Change) -> bool:
 
 async def _complete(calls: Calls, connection: Connection, batch: Sequence[Change], timeout: float) -> list[UUID] | None:
     """The ids that were written; None: all of them."""
-    ids, versions, workers, _, _, retry_counts, _, _, results, _, _, _, run_ms, buckets = zip(*batch, strict=True)
-    columns = (ids, versions, workers, retry_counts, results, run_ms, buckets)
+    ids, versions, workers, _, _, _, _, _, results, _, _, _, run_ms, buckets = zip(*batch, strict=True)
+    columns = (ids, versions, results, run_ms, buckets)
     applied: list[UUID] | None = await connection.fetchval(
-        calls.sql["complete"], *columns, calls.offset, timeout=timeout
+        calls.sql["complete"], *columns, workers[0], calls.offset, timeout=timeout
     )
     return applied
 

@@ -23,6 +23,30 @@ RETURNING (
     LIMIT 1
 );
 
+-- name: insert_alike
+-- Tasks that differ in id and payload alone, as submit_many makes them: the payloads are one document, the rest is said
+-- once. $1 ids, $2 payloads, $8 delay, $9 run_at, $12 offset, $13 whom to wake (NULL: nobody)
+WITH made AS (
+    INSERT INTO {schema}.tasks (
+        id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
+        scheduled_at, created_at, updated_at, retry_policy, trace, ready
+    )
+    SELECT
+        id, $3::text, 'pending', kwargs, $4::int, $5::int, $6::int, $7::jsonb,
+        coalesce($9::timestamptz, statement_timestamp() + $12::interval + $8::interval),
+        statement_timestamp() + $12::interval,
+        statement_timestamp() + $12::interval,
+        $10::jsonb, $11::text,
+        coalesce($9::timestamptz <= statement_timestamp() + $12::interval, $8::interval <= interval '0')
+    FROM ROWS FROM (unnest($1::uuid[]), jsonb_array_elements($2::jsonb)) AS batch (id, kwargs)
+)
+SELECT pg_notify({work_channel}, $13::text)::text
+WHERE $13::text IS NOT NULL AND EXISTS (
+    SELECT FROM {schema}.task_workers
+    WHERE listening AND stopped_at IS NULL
+      AND seen_at > statement_timestamp() + $12::interval - interval '1 minute'
+);
+
 -- name: insert_many
 -- $12 offset, $13 whom to wake (NULL: nobody)
 WITH made AS (
@@ -38,10 +62,10 @@ WITH made AS (
         retry_policy, trace,
         coalesce(run_at <= statement_timestamp() + $12::interval, delay <= interval '0')
     FROM unnest(
-        $1::uuid[], $2::text[], $3::jsonb[], $4::int[], $5::int[], $6::int[], $7::jsonb[],
+        $1::uuid[], $2::jsonb[], $3::text[], $4::int[], $5::int[], $6::int[], $7::jsonb[],
         $8::interval[], $9::timestamptz[], $10::jsonb[], $11::text[]
     ) AS batch (
-        id, name, kwargs, max_retries, timeout_seconds, priority, tags, delay, run_at, retry_policy, trace
+        id, kwargs, name, max_retries, timeout_seconds, priority, tags, delay, run_at, retry_policy, trace
     )
 )
 SELECT pg_notify({work_channel}, $13::text)::text

@@ -24,6 +24,8 @@ _NO_DELAY = timedelta(0)
 _SOON = 60.0
 """Workers are told of what is due within this, so that they sleep no longer than until then."""
 _ROUNDS = 20
+_DOCUMENT_LIMIT = 16 * 1024 * 1024
+"""Characters of payloads that go as one document; PostgreSQL's own limit is far beyond."""
 
 
 class Query(NamedTuple):
@@ -102,20 +104,17 @@ def _one(calls: Calls, task: NewTask) -> Callable[[Connection, float], Any]:
 
 
 def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float], Any]:
-    sql = calls.sql["insert_many"]
-    columns = (
-        [task.id for task in tasks],
-        [task.name for task in tasks],
-        [task.kwargs for task in tasks],
-        [task.max_retries for task in tasks],
-        [task.timeout_seconds for task in tasks],
-        [task.priority for task in tasks],
-        [task.tags for task in tasks],
-        [timedelta(seconds=task.delay_seconds) if task.delay_seconds else _NO_DELAY for task in tasks],
-        [task.run_at for task in tasks],
-        [task.retry_policy for task in tasks],
-        [task.trace for task in tasks],
+    ids, names, payloads, retries, delays, times, timeouts, priorities, tags, _, policies, traces = zip(
+        *tasks, strict=True
     )
+    delays = tuple(timedelta(seconds=delay) if delay else _NO_DELAY for delay in delays)
+    options = (names, retries, timeouts, priorities, tags, delays, times, policies, traces)
+    if all(_alike(option) for option in options) and sum(map(len, payloads)) < _DOCUMENT_LIMIT:
+        sql = calls.sql["insert_alike"]
+        columns = (ids, f"[{','.join(payloads)}]", *(option[0] for option in options))
+    else:
+        sql = calls.sql["insert_many"]
+        columns = (ids, payloads, *options)
     wake = wake_up(tasks)
 
     async def send(connection: Connection, timeout: float) -> bool:
@@ -126,6 +125,10 @@ def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float
         return True
 
     return send
+
+
+def _alike(values: tuple[Any, ...]) -> bool:
+    return values.count(values[0]) == len(values)
 
 
 async def _drive(calls: Calls, steps: Steps) -> list[Inserted]:

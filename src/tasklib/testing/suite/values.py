@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,7 +62,7 @@ VALUES: dict[str, Any] = {
 class Values:
     @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES.keys())
     async def test_a_payload_comes_back_as_it_went_in(self, store: Store, value: Any) -> None:
-        [inserted] = await store.insert([replace(new_task(), kwargs=codec.encode(value, field="payload"))])
+        [inserted] = await store.insert([new_task()._replace(kwargs=codec.encode(value, field="payload"))])
         assert same_value((await fetch(store, inserted.id)).kwargs, value)
         claim = await claim_one(store)
         assert same_value(codec.decode(claim.kwargs), value)

@@ -1,0 +1,12 @@
+"""For a process that is nothing but a worker, as `tasklib worker` starts them."""
+
+from __future__ import annotations
+
+import gc
+
+
+def settle_in() -> None:
+    """To be called when everything is imported. What is there now stays until the end: the garbage collector need not
+    walk over it each time some ten thousand claims have come and gone, which took a fifth of the worker's time."""
+    gc.collect()
+    gc.freeze()
