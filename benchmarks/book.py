@@ -14,6 +14,7 @@ class Book:
     failures: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     pages: list[dict[str, Any]] = field(default_factory=list)
+    costs: list[dict[str, Any]] = field(default_factory=list)
 
     def note(self, name: str, measure: str, number: int, value: float) -> None:
         """`number` is the round."""
@@ -41,4 +42,5 @@ class Book:
             "failures": self.failures,
             "settings": self.settings,
             "pages": self.pages,
+            "costs": self.costs,
         }
