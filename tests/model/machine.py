@@ -1,0 +1,490 @@
+"""The state machine: steps that Hypothesis puts together, done on the model and on every engine, and compared."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+from uuid import UUID
+
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+
+from tasklib.core import codec, decide
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores import base
+from tasklib.stores.base import ClaimRequest, ControlChange, Filter, NameStats, Store
+from tasklib.testing.suite.builders import beat_of, next_id
+from tests.model import laws
+from tests.model.benches import HALF, PATIENCE, Bench, Benches
+from tests.model.queue import ALL, LOST, Ending, Held, Queue
+from tests.model.rows import Row, row_of
+
+T = TypeVar("T")
+
+NAMES = ("a", "b")
+KEYS = ("one", "two/§")
+names = st.sampled_from(NAMES)
+workers = st.sampled_from(["anna", "bert"])
+vias = st.integers(0, 1)
+short = st.sampled_from([HALF, HALF, 1000 + HALF])
+leases = st.sampled_from([HALF, HALF, 2000 + HALF, 400_000 + HALF])
+endings = st.one_of(
+    st.builds(Ending, st.just("completed"), text=st.sampled_from(["x", "y"])),
+    st.builds(Ending, st.just("failed"), st.sampled_from([0, HALF, 2000 + HALF]), st.sampled_from(["boom", ""])),
+    st.builds(Ending, st.just("final")),
+    st.builds(Ending, st.just("released")),
+    st.builds(Ending, st.just("snoozed"), st.sampled_from([0, HALF])),
+    st.builds(Ending, st.just("stopped"), text=st.just("as asked")),
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    """One task to submit."""
+
+    name: str
+    key: str | None
+    priority: int
+    delay: int | None
+    at: int | None
+    """Instead of a delay: an instant, seen from now."""
+    max_retries: int
+
+
+orders = st.builds(
+    Order,
+    name=names,
+    key=st.none() | st.sampled_from(KEYS),
+    priority=st.sampled_from([0, 0, 1]),
+    delay=st.sampled_from([None, None, 0, HALF]),
+    at=st.sampled_from([None, None, None, HALF, -HALF]),
+    max_retries=st.sampled_from([0, 1, 2, -1]),
+)
+
+
+@dataclass(frozen=True)
+class HeldEverywhere:
+    """One claim, as each engine gave it."""
+
+    model: Held
+    max_retries: int
+    started: int
+    claims: dict[str, Claim]
+
+    def __repr__(self) -> str:
+        return f"<claim of {self.model}>"
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A task as somebody saw it: perhaps long ago."""
+
+    row: Row
+    lock: int | None
+    tasks: dict[str, Task]
+
+    def __repr__(self) -> str:
+        return f"<{self.row['id']} seen {self.row['state']} at version {self.row['version']}>"
+
+
+class QueueMachine(RuleBasedStateMachine):
+    tasks: Bundle[UUID] = Bundle("tasks")
+    claims: Bundle[HeldEverywhere] = Bundle("claims")
+    seen: Bundle[Seen] = Bundle("seen")
+
+    def __init__(self, benches: Benches) -> None:
+        super().__init__()
+        self.benches = benches
+        self.model = Queue()
+        self.rows: dict[str, dict[UUID, Row]] = {}
+        self.retried: set[UUID] = set()
+        self.turn = 0
+        self.begun_at = time.monotonic()
+        self.benches.open()
+
+    def teardown(self) -> None:
+        self.benches.close()
+
+    def agree(self, via: int, verb: Callable[[Bench, Store], Any], expected: T) -> T:
+        """Every engine answers what the model does."""
+        answers = self.benches.each(via, verb)
+        assert answers == dict.fromkeys(answers, expected)
+        return expected
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    @initialize(target=tasks, batch=st.lists(orders, min_size=2, max_size=4))
+    def begin(self, batch: list[Order]) -> Any:
+        return self._submit(batch, 0)
+
+    @rule(target=tasks, batch=st.lists(orders, min_size=1, max_size=3), via=vias)
+    def submit(self, batch: list[Order], via: int) -> Any:
+        return self._submit(batch, via)
+
+    def _submit(self, batch: list[Order], via: int) -> Any:
+        ids = [next_id() for _ in batch]
+        expected = []
+        for task_id, order in zip(ids, batch, strict=True):
+            due = self.model.now + (order.at if order.at is not None else order.delay or 0)
+            kept = self.model.insert(task_id, order.name, order.key, order.priority, due, order.max_retries)
+            expected.append((kept, kept == task_id))
+
+        async def insert(bench: Bench, store: Store) -> list[tuple[UUID, bool]]:
+            now = self.model.now
+            new = [_new_task(task_id, order, bench, now) for task_id, order in zip(ids, batch, strict=True)]
+            return [tuple(each) for each in await store.insert(new)]
+
+        self.agree(via, insert, expected)
+        return multiple(*(task_id for task_id, created in expected if created))
+
+    # -- claim --------------------------------------------------------------------------------------------------------
+
+    @rule(
+        target=claims,
+        worker=workers,
+        wanted=st.sampled_from([("a", "b"), ("b", "a"), ("a",), ("b", "b")]),
+        slots=st.sampled_from([1, 2, 9]),
+        prefetch=st.sampled_from([0, 0, 2]),
+        lease=leases,
+        per_name=st.sampled_from([{}, {}, {"a": 1}, {"a": 0, "b": 2}]),
+        via=vias,
+    )
+    def claim(
+        self,
+        worker: str,
+        wanted: tuple[str, ...],
+        slots: int,
+        prefetch: int,
+        lease: int,
+        per_name: dict[str, int],
+        via: int,
+    ) -> Any:
+        request = ClaimRequest(
+            worker_id=worker,
+            names=wanted,
+            slots=slots,
+            prefetch=prefetch,
+            lease_seconds=lease,
+            per_name=per_name,
+        )
+        allowed = {row["id"] for row in self.model.rows.values() if self.model.claimable(row)}
+        expected = self.model.claim(worker, wanted, slots, prefetch, lease, per_name)
+
+        async def claim(bench: Bench, store: Store) -> list[Claim]:
+            return (await store.claim(request)).claims
+
+        found = self.benches.each(via, claim)
+        for claims in found.values():
+            assert len(claims) <= slots + prefetch, "more than were asked for"
+            assert {each.id for each in claims} <= allowed, "early, paused, over or in another's hands"
+        return multiple(*self._held(expected, found))
+
+    @rule(target=claims, seen=seen, worker=workers, lease=leases, via=vias)
+    def take(self, seen: Seen, worker: str, lease: int, via: int) -> Any:
+        expected = self.model.take(seen.row["id"], seen.row["version"], worker, lease)
+
+        async def take(bench: Bench, store: Store) -> list[Claim]:
+            taken = await store.take(seen.row["id"], seen.row["version"], worker, lease)
+            return [] if taken is None else [taken]
+
+        return multiple(*self._held([] if expected is None else [expected], self.benches.each(via, take)))
+
+    def _held(self, expected: list[Held], found: dict[str, list[Claim]]) -> list[HeldEverywhere]:
+        shown = [tuple(each) for each in expected]
+        for engine, claims in found.items():
+            got = [(each.id, each.version, each.worker_id, each.retry_count) for each in claims]
+            assert got == shown, engine
+        held = []
+        for place, each in enumerate(expected):
+            row = self.model.rows[each.id]
+            parts = {engine: claims[place] for engine, claims in found.items()}
+            held.append(HeldEverywhere(each, row["max_retries"], row["started_at"], parts))
+        return held
+
+    @rule(worker=workers, via=vias)
+    def held(self, worker: str, via: int) -> None:
+        """How a worker finds claims whose reply was lost."""
+        running = {(row["id"], row["version"]) for row in self.model.rows.values() if row["worker_id"] == worker}
+
+        async def held(bench: Bench, store: Store) -> set[tuple[UUID, int]]:
+            return {(each.id, each.version) for each in await store.held(worker)}
+
+        self.agree(via, held, running)
+
+    # -- settle -------------------------------------------------------------------------------------------------------
+
+    @rule(claim=claims, ending=endings, stop=st.sampled_from([False, False, True]), via=vias)
+    def settle(self, claim: HeldEverywhere, ending: Ending, stop: bool, via: int) -> None:
+        self._settle([(claim, ending)], stop, via)
+
+    @rule(batch=st.lists(st.tuples(claims, endings), min_size=2, max_size=4), via=vias)
+    def settle_several(self, batch: list[tuple[HeldEverywhere, Ending]], via: int) -> None:
+        self._settle(batch, False, via)
+
+    @rule(claim=claims, ending=endings, thief=workers, via=vias)
+    def settle_as_another(self, claim: HeldEverywhere, ending: Ending, thief: str, via: int) -> None:
+        """The right version under a wrong name, as after a failover that gave a version out twice."""
+        claims = {engine: each._replace(worker_id=thief) for engine, each in claim.claims.items()}
+        other = HeldEverywhere(claim.model._replace(worker=thief), claim.max_retries, claim.started, claims)
+        self._settle([(other, ending)], False, via)
+
+    def _settle(self, batch: list[tuple[HeldEverywhere, Ending]], stop: bool, via: int) -> None:
+        expected = [
+            self.model.settle(claim.model, ending, claim.started, claim.max_retries, stop) for claim, ending in batch
+        ]
+
+        async def settle(bench: Bench, store: Store) -> list[Verdict]:
+            changes = [
+                decide.settle(claim.claims[bench.engine], _outcome(ending), RetryPolicy.AT_ONCE, cancel_requested=stop)
+                for claim, ending in batch
+            ]
+            return await store.settle(changes)
+
+        self.agree(via, settle, expected)
+
+    # -- leases -------------------------------------------------------------------------------------------------------
+
+    @rule(held=st.lists(claims, min_size=1, max_size=3), worker=st.none() | workers, lease=leases, via=vias)
+    def extend(self, held: list[HeldEverywhere], worker: str | None, lease: int, via: int) -> None:
+        holder = worker or held[0].model.worker
+        known = {claim.model.id: claim.model for claim in held}.values()
+        expected = [(each.id, *self.model.extend(holder, each.id, each.version, lease)) for each in known]
+
+        async def extend(bench: Bench, store: Store) -> list[tuple[UUID, bool, bool]]:
+            held = [base.Held(each.id, each.version) for each in known]
+            return [tuple(each) for each in await store.extend(holder, held, lease)]
+
+        self.agree(via, extend, expected)
+
+    @rule(worker=workers, goes=st.booleans(), via=vias)
+    def beat(self, worker: str, goes: bool, via: int) -> None:
+        if goes:
+            self.model.farewell(worker)
+        else:
+            self.model.beat(worker)
+
+        async def beat(bench: Bench, store: Store) -> None:
+            await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
+
+        self.agree(via, beat, None)
+
+    @rule(target=seen, dead_after=short, via=vias)
+    def scan(self, dead_after: int, via: int) -> Any:
+        """The first half of a janitor's round. Who knows when the second comes."""
+        expected = self.model.lost(dead_after)
+
+        async def lost(bench: Bench, store: Store) -> dict[UUID, Task]:
+            return {task.id: task for task in await store.lost_leases(dead_after, 100)}
+
+        found = self.benches.each(via, lost)
+        assert {engine: set(tasks) for engine, tasks in found.items()} == dict.fromkeys(found, expected)
+        return multiple(*(self._seen({engine: found[engine][each] for engine in found}) for each in sorted(expected)))
+
+    @rule(dead_after=short, via=vias)
+    def expire_all(self, dead_after: int, via: int) -> None:
+        """A janitor's whole round."""
+        lost = self.model.lost(dead_after)
+        for task_id in lost:
+            assert self.model.expire(dict(self.model.rows[task_id]), None) is Verdict.APPLIED
+
+        async def expire(bench: Bench, store: Store) -> set[UUID]:
+            found = await store.lost_leases(dead_after, 100)
+            verdicts = await store.settle([decide.expire(task, LOST) for task in found])
+            assert set(verdicts) <= {Verdict.APPLIED}
+            return {task.id for task in found}
+
+        self.agree(via, expire, lost)
+
+    @rule(seen=seen, via=vias)
+    def expire(self, seen: Seen, via: int) -> None:
+        if seen.row["state"] == "running":
+            expected = self.model.expire(seen.row, seen.lock)
+            self._decided(seen, lambda task: decide.expire(task, LOST), expected, via)
+
+    # -- operate ------------------------------------------------------------------------------------------------------
+
+    @rule(target=seen, task=tasks, via=vias)
+    def look(self, task: UUID, via: int) -> Any:
+        async def get(bench: Bench, store: Store) -> Task | None:
+            return (await store.get([task]))[0]
+
+        found = {engine: each for engine, each in self.benches.each(via, get).items() if each is not None}
+        assert len(found) == (len(self.benches.benches) if task in self.model.rows else 0)
+        return self._seen(found) if found else multiple()
+
+    def _seen(self, found: dict[str, Task]) -> Seen:
+        task_id = next(iter(found.values())).id
+        return Seen(dict(self.model.rows[task_id]), self.model.locks.get(task_id), found)
+
+    @rule(seen=seen, via=vias)
+    def cancel(self, seen: Seen, via: int) -> None:
+        if _waits(seen.row):
+            self._decided(seen, decide.cancel, self.model.cancel(seen.row), via)
+
+    @rule(batch=st.lists(tasks, min_size=1, max_size=2), via=vias)
+    def ask_to_stop(self, batch: list[UUID], via: int) -> None:
+        expected = {task_id for task_id in batch if self.model.ask_to_stop(task_id)}
+
+        async def ask(bench: Bench, store: Store) -> set[UUID]:
+            return set(await store.request_cancel(batch))
+
+        self.agree(via, ask, expected)
+
+    @rule(seen=seen, via=vias)
+    def retry(self, seen: Seen, via: int) -> None:
+        if seen.row["state"] == "failed":
+            expected = self.model.retry(seen.row)
+            if expected is Verdict.APPLIED:
+                self.retried.add(seen.row["id"])
+            self._decided(seen, decide.retry_by_hand, expected, via)
+
+    def _decided(self, seen: Seen, decided: Callable[[Task], Change | None], expected: Verdict, via: int) -> None:
+        async def settle(bench: Bench, store: Store) -> list[Verdict]:
+            change = decided(seen.tasks[bench.engine])
+            assert change is not None
+            return await store.settle([change])
+
+        self.agree(via, settle, [expected])
+
+    @rule(batch=st.lists(seen, min_size=1, max_size=2), via=vias)
+    def delete(self, batch: list[Seen], via: int) -> None:
+        guards = [(each.row["id"], each.row["version"]) for each in batch]
+        expected = [self.model.delete(*guard) for guard in guards]
+
+        async def delete(bench: Bench, store: Store) -> list[Verdict]:
+            return await store.delete(guards)
+
+        self.agree(via, delete, expected)
+
+    @rule(
+        states=st.sets(st.sampled_from(laws.TERMINAL), min_size=1),
+        age=short,
+        limit=st.sampled_from([1, 100]),
+        via=vias,
+    )
+    def prune(self, states: set[str], age: int, limit: int, via: int) -> None:
+        expected = self.model.prune(states, age)
+
+        async def prune(bench: Bench, store: Store) -> tuple[int, int]:
+            there = await store.prune(sorted(states), age, limit, dry_run=True)
+            gone = 0
+            while count := await store.prune(sorted(states), age, limit):
+                assert count <= limit
+                gone += count
+            return there, gone
+
+        self.agree(via, prune, (expected, expected))
+
+    @rule(name=st.sampled_from([*NAMES, ALL]), paused=st.sampled_from([True, False, False]), via=vias)
+    def pause(self, name: str, paused: bool, via: int) -> None:
+        (self.model.paused.add if paused else self.model.paused.discard)(name)
+
+        async def control(bench: Bench, store: Store) -> bool:
+            return (await store.control(ControlChange(name=name, paused=paused))).paused
+
+        self.agree(via, control, paused)
+
+    @rule(name=st.sampled_from([*NAMES, ALL]), most=st.sampled_from([None, None, 1, 2]), via=vias)
+    def limit(self, name: str, most: int | None, via: int) -> None:
+        if most is None:
+            self.model.most.pop(name, None)
+        else:
+            self.model.most[name] = most
+
+        async def control(bench: Bench, store: Store) -> int | None:
+            return (await store.control(ControlChange(name=name, concurrency=most))).concurrency
+
+        self.agree(via, control, most)
+
+    @rule(seconds=st.sampled_from([1000, 1000, 2000, 3000, 100_000, -1000]))
+    def jump(self, seconds: int) -> None:
+        """Time passes; once in a while somebody sets the clock back."""
+        self.model.now = max(0, self.model.now + seconds)
+        self.benches.set_clock(self.model.now)
+
+    @rule(via=vias)
+    def tidy(self, via: int) -> None:
+        """Housekeeping changes nothing that anybody can see here."""
+
+        async def tidy(bench: Bench, store: Store) -> None:
+            await store.tidy()
+
+        self.agree(via, tidy, None)
+
+    # -- compare ------------------------------------------------------------------------------------------------------
+
+    @invariant()
+    def all_agree(self) -> None:
+        self.turn += 1
+        assert time.monotonic() - self.begun_at < PATIENCE, "too slow to tell the model's times apart"
+
+        async def look(
+            bench: Bench, store: Store
+        ) -> tuple[dict[UUID, Row], dict[str, NameStats], dict[str, UUID | None]]:
+            page = await store.page(Filter(), limit=1000, oldest_first=True)
+            owners = {key: await store.get_by_key(key) for key in KEYS}
+            ids = {key: None if task is None else task.id for key, task in owners.items()}
+            return {task.id: row_of(task, bench) for task in page.tasks}, await store.stats(), ids
+
+        keys = {key: None for key in KEYS} | {
+            row["idempotency_key"]: row["id"] for row in self.model.rows.values() if row["idempotency_key"]
+        }
+        for engine, (rows, stats, owners) in self.benches.each(self.turn % 2, look).items():
+            for row in rows.values():
+                laws.check_row(row)
+            laws.check_keys(rows)
+            laws.check_stats(rows, stats)
+            laws.check_step(self.rows.get(engine, {}), rows, self.retried)
+            self.rows[engine] = rows
+            assert rows == self.model.rows, engine
+            assert owners == keys, engine
+            assert {name: _on_the_grid(stats.get(name, NameStats())) for name in NAMES} == self.model.stats(NAMES), engine
+        self.retried.clear()
+
+
+def _new_task(task_id: UUID, order: Order, bench: Bench, now: int) -> NewTask:
+    return NewTask(
+        id=task_id,
+        name=order.name,
+        kwargs="{}",
+        max_retries=order.max_retries,
+        delay_seconds=None if order.at is not None else order.delay,
+        run_at=None if order.at is None else bench.moment(now + order.at),
+        priority=order.priority,
+        idempotency_key=order.key,
+    )
+
+
+def _outcome(ending: Ending) -> Outcome:
+    match ending.kind:
+        case "completed":
+            return Completed(codec.encode({"value": ending.text}, field="result"))
+        case "failed" | "final":
+            return Failed(ending.text, final=ending.kind == "final", delay=ending.delay)
+        case "released":
+            return Released()
+        case "snoozed":
+            return Snoozed(ending.delay)
+        case _:
+            return Cancelled(ending.text)
+
+
+def _waits(row: Row) -> bool:
+    return row["state"] == "pending" or (row["state"] == "failed" and row["completed_at"] is None)
+
+
+def _on_the_grid(stats: NameStats) -> NameStats:
+    late = stats.oldest_due_seconds
+    rounded = None if late is None else round(late / HALF) * HALF
+    return NameStats(
+        pending=stats.pending,
+        running=stats.running,
+        waiting=stats.waiting,
+        completed=stats.completed,
+        failed=stats.failed,
+        cancelled=stats.cancelled,
+        oldest_due_seconds=rounded,
+    )
