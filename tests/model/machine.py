@@ -1,13 +1,14 @@
 """The state machine: steps that Hypothesis puts together, done on the model and on every engine, and compared."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
 
 from tasklib.core import codec, decide
 from tasklib.core.decide import Change, Verdict
@@ -19,7 +20,7 @@ from tasklib.stores.base import ClaimRequest, ControlChange, Filter, NameStats, 
 from tasklib.testing.suite.builders import beat_of, next_id
 from tests.model import laws
 from tests.model.benches import HALF, PATIENCE, Bench, Benches
-from tests.model.queue import ALL, LOST, Ending, Held, Queue
+from tests.model.queue import ALL, LOST, Ending, Held, Queue, phase_of
 from tests.model.rows import Row, row_of
 
 T = TypeVar("T")
@@ -29,16 +30,24 @@ KEYS = ("one", "two/§")
 names = st.sampled_from(NAMES)
 workers = st.sampled_from(["anna", "bert"])
 vias = st.integers(0, 1)
+places = st.integers(0, 3)
+rarely = st.sampled_from([False, False, False, True])
 short = st.sampled_from([HALF, HALF, 1000 + HALF])
 leases = st.sampled_from([HALF, HALF, 2000 + HALF, 400_000 + HALF])
 endings = st.one_of(
-    st.builds(Ending, st.just("completed"), text=st.sampled_from(["x", "y"])),
-    st.builds(Ending, st.just("failed"), st.sampled_from([0, HALF, 2000 + HALF]), st.sampled_from(["boom", ""])),
-    st.builds(Ending, st.just("final")),
-    st.builds(Ending, st.just("released")),
-    st.builds(Ending, st.just("snoozed"), st.sampled_from([0, HALF])),
-    st.builds(Ending, st.just("stopped"), text=st.just("as asked")),
+    st.sampled_from([Ending("completed", text="x"), Ending("completed", text="y"), Ending("final")]),
+    st.sampled_from([Ending("failed"), Ending("failed", HALF), Ending("failed", 2000 + HALF), Ending("failed", text="")]),
+    st.sampled_from([Ending("released"), Ending("snoozed"), Ending("snoozed", HALF), Ending("stopped", text="as asked")]),
 )
+
+FITS = {
+    "retry": ("failed", "waiting"),
+    "cancel": ("pending", "waiting"),
+    "expire": ("running",),
+    "delete": ("completed", "failed", "cancelled"),
+}
+"""What operators and janitors do, and with what."""
+verbs = st.sampled_from(sorted(FITS))
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,12 @@ class HeldEverywhere:
     started: int
     claims: dict[str, Claim]
 
+    def under(self, worker: str | None) -> "HeldEverywhere":
+        if worker is None:
+            return self
+        claims = {engine: claim._replace(worker_id=worker) for engine, claim in self.claims.items()}
+        return HeldEverywhere(self.model._replace(worker=worker), self.max_retries, self.started, claims)
+
     def __repr__(self) -> str:
         return f"<claim of {self.model}>"
 
@@ -90,15 +105,22 @@ class Seen:
         return f"<{self.row['id']} seen {self.row['state']} at version {self.row['version']}>"
 
 
+def _has(phase: str) -> Callable[["QueueMachine"], bool]:
+    return lambda machine: bool(machine.model.in_phase(phase))
+
+
 class QueueMachine(RuleBasedStateMachine):
     tasks: Bundle[UUID] = Bundle("tasks")
     claims: Bundle[HeldEverywhere] = Bundle("claims")
     seen: Bundle[Seen] = Bundle("seen")
 
-    def __init__(self, benches: Benches) -> None:
+    def __init__(self, benches: Benches, happened: Counter[str]) -> None:
         super().__init__()
         self.benches = benches
+        self.happened = happened
         self.model = Queue()
+        self.held: dict[UUID, HeldEverywhere] = {}
+        """The latest claim of each task."""
         self.rows: dict[str, dict[UUID, Row]] = {}
         self.retried: set[UUID] = set()
         self.turn = 0
@@ -111,7 +133,8 @@ class QueueMachine(RuleBasedStateMachine):
     def agree(self, via: int, verb: Callable[[Bench, Store], Any], expected: T) -> T:
         """Every engine answers what the model does."""
         answers = self.benches.each(via, verb)
-        assert answers == dict.fromkeys(answers, expected)
+        assert answers == dict.fromkeys(answers, expected), verb.__name__
+        self.happened[f"{verb.__name__}: {_kind(expected)}"] += 1
         return expected
 
     # -- submit -------------------------------------------------------------------------------------------------------
@@ -142,17 +165,34 @@ class QueueMachine(RuleBasedStateMachine):
 
     # -- claim --------------------------------------------------------------------------------------------------------
 
+    @precondition(lambda self: self.model.anything_due())
+    @rule(target=claims, worker=workers, slots=st.sampled_from([1, 2, 9]), lease=leases, via=vias)
+    def claim(self, worker: str, slots: int, lease: int, via: int) -> Any:
+        return self._claim(worker, NAMES, slots, 0, lease, {}, via)
+
     @rule(
         target=claims,
         worker=workers,
         wanted=st.sampled_from([("a", "b"), ("b", "a"), ("a",), ("b", "b")]),
         slots=st.sampled_from([1, 2, 9]),
-        prefetch=st.sampled_from([0, 0, 2]),
+        prefetch=st.sampled_from([0, 2]),
         lease=leases,
         per_name=st.sampled_from([{}, {}, {"a": 1}, {"a": 0, "b": 2}]),
         via=vias,
     )
-    def claim(
+    def claim_choosily(
+        self,
+        worker: str,
+        wanted: tuple[str, ...],
+        slots: int,
+        prefetch: int,
+        lease: int,
+        per_name: dict[str, int],
+        via: int,
+    ) -> Any:
+        return self._claim(worker, wanted, slots, prefetch, lease, per_name, via)
+
+    def _claim(
         self,
         worker: str,
         wanted: tuple[str, ...],
@@ -197,39 +237,32 @@ class QueueMachine(RuleBasedStateMachine):
         for engine, claims in found.items():
             got = [(each.id, each.version, each.worker_id, each.retry_count) for each in claims]
             assert got == shown, engine
+        self.happened[f"claim: {'some' if expected else 'nothing'}"] += 1
         held = []
         for place, each in enumerate(expected):
             row = self.model.rows[each.id]
             parts = {engine: claims[place] for engine, claims in found.items()}
-            held.append(HeldEverywhere(each, row["max_retries"], row["started_at"], parts))
+            self.held[each.id] = HeldEverywhere(each, row["max_retries"], row["started_at"], parts)
+            held.append(self.held[each.id])
         return held
-
-    @rule(worker=workers, via=vias)
-    def held(self, worker: str, via: int) -> None:
-        """How a worker finds claims whose reply was lost."""
-        running = {(row["id"], row["version"]) for row in self.model.rows.values() if row["worker_id"] == worker}
-
-        async def held(bench: Bench, store: Store) -> set[tuple[UUID, int]]:
-            return {(each.id, each.version) for each in await store.held(worker)}
-
-        self.agree(via, held, running)
 
     # -- settle -------------------------------------------------------------------------------------------------------
 
-    @rule(claim=claims, ending=endings, stop=st.sampled_from([False, False, True]), via=vias)
-    def settle(self, claim: HeldEverywhere, ending: Ending, stop: bool, via: int) -> None:
-        self._settle([(claim, ending)], stop, via)
+    @precondition(_has("running"))
+    @rule(batch=st.lists(st.tuples(places, endings), min_size=1, max_size=2), stop=rarely, via=vias)
+    def settle(self, batch: list[tuple[int, Ending]], stop: bool, via: int) -> None:
+        running = self.model.in_phase("running")
+        self._settle([(self.held[running[place % len(running)]], ending) for place, ending in batch], stop, via)
 
-    @rule(batch=st.lists(st.tuples(claims, endings), min_size=2, max_size=4), via=vias)
-    def settle_several(self, batch: list[tuple[HeldEverywhere, Ending]], via: int) -> None:
-        self._settle(batch, False, via)
+    @precondition(_has("running"))
+    @rule(place=places, ending=endings, via=vias)
+    def settle_one(self, place: int, ending: Ending, via: int) -> None:
+        self.settle([(place, ending)], False, via)
 
-    @rule(claim=claims, ending=endings, thief=workers, via=vias)
-    def settle_as_another(self, claim: HeldEverywhere, ending: Ending, thief: str, via: int) -> None:
-        """The right version under a wrong name, as after a failover that gave a version out twice."""
-        claims = {engine: each._replace(worker_id=thief) for engine, each in claim.claims.items()}
-        other = HeldEverywhere(claim.model._replace(worker=thief), claim.max_retries, claim.started, claims)
-        self._settle([(other, ending)], False, via)
+    @rule(batch=st.lists(st.tuples(claims, endings), min_size=1, max_size=3), thief=st.none() | workers, via=vias)
+    def settle_old(self, batch: list[tuple[HeldEverywhere, Ending]], thief: str | None, via: int) -> None:
+        """Claims of any age; or the right version under a wrong name, as after a failover that gave it out twice."""
+        self._settle([(claim.under(thief), ending) for claim, ending in batch], False, via)
 
     def _settle(self, batch: list[tuple[HeldEverywhere, Ending]], stop: bool, via: int) -> None:
         expected = [
@@ -259,17 +292,19 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.agree(via, extend, expected)
 
-    @rule(worker=workers, goes=st.booleans(), via=vias)
+    @rule(worker=workers, goes=rarely, via=vias)
     def beat(self, worker: str, goes: bool, via: int) -> None:
         if goes:
             self.model.farewell(worker)
         else:
             self.model.beat(worker)
+        running = {(row["id"], row["version"]) for row in self.model.rows.values() if row["worker_id"] == worker}
 
-        async def beat(bench: Bench, store: Store) -> None:
+        async def beat(bench: Bench, store: Store) -> set[tuple[UUID, int]]:
             await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
+            return {(each.id, each.version) for each in await store.held(worker)}
 
-        self.agree(via, beat, None)
+        self.agree(via, beat, running)
 
     @rule(target=seen, dead_after=short, via=vias)
     def scan(self, dead_after: int, via: int) -> Any:
@@ -298,31 +333,50 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.agree(via, expire, lost)
 
-    @rule(seen=seen, via=vias)
-    def expire(self, seen: Seen, via: int) -> None:
-        if seen.row["state"] == "running":
-            expected = self.model.expire(seen.row, seen.lock)
-            self._decided(seen, lambda task: decide.expire(task, LOST), expected, via)
-
     # -- operate ------------------------------------------------------------------------------------------------------
 
     @rule(target=seen, task=tasks, via=vias)
     def look(self, task: UUID, via: int) -> Any:
-        async def get(bench: Bench, store: Store) -> Task | None:
-            return (await store.get([task]))[0]
+        return self._look(task, via) if task in self.model.rows else multiple()
 
-        found = {engine: each for engine, each in self.benches.each(via, get).items() if each is not None}
-        assert len(found) == (len(self.benches.benches) if task in self.model.rows else 0)
-        return self._seen(found) if found else multiple()
+    def _look(self, task: UUID, via: int) -> Seen:
+        async def get(bench: Bench, store: Store) -> Task:
+            [found] = await store.get([task])
+            assert found is not None, bench.engine
+            return found
+
+        return self._seen(self.benches.each(via, get))
 
     def _seen(self, found: dict[str, Task]) -> Seen:
         task_id = next(iter(found.values())).id
         return Seen(dict(self.model.rows[task_id]), self.model.locks.get(task_id), found)
 
-    @rule(seen=seen, via=vias)
-    def cancel(self, seen: Seen, via: int) -> None:
-        if _waits(seen.row):
-            self._decided(seen, decide.cancel, self.model.cancel(seen.row), via)
+    @rule(seen=seen, verb=verbs, via=vias)
+    def operate_on_old(self, seen: Seen, verb: str, via: int) -> None:
+        """Somebody acts on what was on the screen for a while."""
+        self._operate(verb, seen, via)
+
+    @rule(place=places, verb=verbs, via=vias)
+    def operate(self, place: int, verb: str, via: int) -> None:
+        fit = self.model.in_phase(*FITS[verb])
+        if fit:
+            self._operate(verb, self._look(fit[place % len(fit)], via), via)
+
+    def _operate(self, verb: str, seen: Seen, via: int) -> None:
+        if phase_of(seen.row) not in FITS[verb]:
+            return
+        match verb:
+            case "expire":
+                self._decided(seen, _expired, self.model.expire(seen.row, seen.lock), via)
+            case "cancel":
+                self._decided(seen, decide.cancel, self.model.cancel(seen.row), via)
+            case "retry":
+                expected = self.model.retry(seen.row)
+                if expected is Verdict.APPLIED:
+                    self.retried.add(seen.row["id"])
+                self._decided(seen, decide.retry_by_hand, expected, via)
+            case _:
+                self.delete_several([seen], via)
 
     @rule(batch=st.lists(tasks, min_size=1, max_size=2), via=vias)
     def ask_to_stop(self, batch: list[UUID], via: int) -> None:
@@ -333,15 +387,9 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.agree(via, ask, expected)
 
-    @rule(seen=seen, via=vias)
-    def retry(self, seen: Seen, via: int) -> None:
-        if seen.row["state"] == "failed":
-            expected = self.model.retry(seen.row)
-            if expected is Verdict.APPLIED:
-                self.retried.add(seen.row["id"])
-            self._decided(seen, decide.retry_by_hand, expected, via)
-
     def _decided(self, seen: Seen, decided: Callable[[Task], Change | None], expected: Verdict, via: int) -> None:
+        self.happened[f"{decided.__name__}: {expected}"] += 1
+
         async def settle(bench: Bench, store: Store) -> list[Verdict]:
             change = decided(seen.tasks[bench.engine])
             assert change is not None
@@ -349,8 +397,8 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.agree(via, settle, [expected])
 
-    @rule(batch=st.lists(seen, min_size=1, max_size=2), via=vias)
-    def delete(self, batch: list[Seen], via: int) -> None:
+    @rule(batch=st.lists(seen, min_size=2, max_size=3), via=vias)
+    def delete_several(self, batch: list[Seen], via: int) -> None:
         guards = [(each.row["id"], each.row["version"]) for each in batch]
         expected = [self.model.delete(*guard) for guard in guards]
 
@@ -378,26 +426,15 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.agree(via, prune, (expected, expected))
 
-    @rule(name=st.sampled_from([*NAMES, ALL]), paused=st.sampled_from([True, False, False]), via=vias)
-    def pause(self, name: str, paused: bool, via: int) -> None:
-        (self.model.paused.add if paused else self.model.paused.discard)(name)
+    @rule(name=st.sampled_from([*NAMES, ALL]), paused=rarely, most=st.sampled_from([None, None, 1, 2]), via=vias)
+    def control(self, name: str, paused: bool, most: int | None, via: int) -> None:
+        self.model.control(name, paused, most)
 
-        async def control(bench: Bench, store: Store) -> bool:
-            return (await store.control(ControlChange(name=name, paused=paused))).paused
+        async def control(bench: Bench, store: Store) -> tuple[bool, int | None]:
+            found = await store.control(ControlChange(name=name, paused=paused, concurrency=most))
+            return found.paused, found.concurrency
 
-        self.agree(via, control, paused)
-
-    @rule(name=st.sampled_from([*NAMES, ALL]), most=st.sampled_from([None, None, 1, 2]), via=vias)
-    def limit(self, name: str, most: int | None, via: int) -> None:
-        if most is None:
-            self.model.most.pop(name, None)
-        else:
-            self.model.most[name] = most
-
-        async def control(bench: Bench, store: Store) -> int | None:
-            return (await store.control(ControlChange(name=name, concurrency=most))).concurrency
-
-        self.agree(via, control, most)
+        self.agree(via, control, (paused, most))
 
     @rule(seconds=st.sampled_from([1000, 1000, 2000, 3000, 100_000, -1000]))
     def jump(self, seconds: int) -> None:
@@ -445,6 +482,13 @@ class QueueMachine(RuleBasedStateMachine):
         self.retried.clear()
 
 
+def _kind(answer: object) -> str:
+    """What to count an answer as."""
+    if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
+        return str(answer[0])
+    return "some" if answer else "nothing"
+
+
 def _new_task(task_id: UUID, order: Order, bench: Bench, now: int) -> NewTask:
     return NewTask(
         id=task_id,
@@ -456,6 +500,10 @@ def _new_task(task_id: UUID, order: Order, bench: Bench, now: int) -> NewTask:
         priority=order.priority,
         idempotency_key=order.key,
     )
+
+
+def _expired(task: Task) -> Change:
+    return decide.expire(task, LOST)
 
 
 def _outcome(ending: Ending) -> Outcome:
@@ -470,10 +518,6 @@ def _outcome(ending: Ending) -> Outcome:
             return Snoozed(ending.delay)
         case _:
             return Cancelled(ending.text)
-
-
-def _waits(row: Row) -> bool:
-    return row["state"] == "pending" or (row["state"] == "failed" and row["completed_at"] is None)
 
 
 def _on_the_grid(stats: NameStats) -> NameStats:

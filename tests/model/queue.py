@@ -1,5 +1,6 @@
 """The model: a queue as a plain dict, one task at a time, written from the promises and not from any store."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from tasklib.stores.base import NameStats
 from tests.model.rows import Row
 
 ALL = ""
+PHASES = ("pending", "running", "waiting", "completed", "failed", "cancelled")
 LOST = "WorkerLost"
 
 
@@ -93,8 +95,7 @@ class Queue:
     # -- claim --------------------------------------------------------------------------------------------------------
 
     def claimable(self, row: Row) -> bool:
-        waits = row["state"] == "pending" or (row["state"] == "failed" and row["completed_at"] is None)
-        return waits and _due(row) <= self.now and not self.paused & {ALL, row["name"]}
+        return phase_of(row) in ("pending", "waiting") and _due(row) <= self.now and not self.paused & {ALL, row["name"]}
 
     def room(self, name: str) -> int | None:
         """How many more of a type, or of all, may run."""
@@ -253,22 +254,36 @@ class Queue:
             del self.rows[task_id]
         return len(old)
 
+    def control(self, name: str, paused: bool, most: int | None) -> None:
+        (self.paused.add if paused else self.paused.discard)(name)
+        self.most.pop(name, None)
+        if most is not None:
+            self.most[name] = most
+
     # -- look ---------------------------------------------------------------------------------------------------------
+
+    def in_phase(self, *phases: str) -> list[UUID]:
+        return [task_id for task_id, row in self.rows.items() if phase_of(row) in phases]
+
+    def anything_due(self) -> bool:
+        return any(map(self.claimable, self.rows.values()))
 
     def stats(self, names: Sequence[str]) -> dict[str, NameStats]:
         found = {}
         for name in names:
             rows = [row for row in self.rows.values() if row["name"] == name]
-            waiting = [row for row in rows if row["state"] == "failed" and row["completed_at"] is None]
-            number = {state: sum(row["state"] == state for row in rows) for state in _STATES}
-            dues = [_due(row) for row in rows if row["state"] == "pending" or row in waiting]
+            number = Counter(phase_of(row) for row in rows)
+            dues = [_due(row) for row in rows if phase_of(row) in ("pending", "waiting")]
             late = self.now - min(dues, default=self.now + 1)
-            number["failed"] -= len(waiting)
-            found[name] = NameStats(**number, waiting=len(waiting), oldest_due_seconds=late if late >= 0 else None)
+            found[name] = NameStats(
+                **{phase: number[phase] for phase in PHASES}, oldest_due_seconds=late if late >= 0 else None
+            )
         return found
 
 
-_STATES = ("pending", "running", "completed", "failed", "cancelled")
+def phase_of(row: Row) -> str:
+    """The state, or `waiting` for what failed and has a retry to come."""
+    return "waiting" if row["state"] == "failed" and row["completed_at"] is None else str(row["state"])
 
 
 def _due(row: Row) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,5 +35,7 @@ def test_all_engines_do_what_the_model_does(benches: Benches):
         phases=[Phase.generate, Phase.shrink] if "TASKLIB_MODEL_SHRINK" in os.environ else [Phase.generate],
         suppress_health_check=list(hypothesis.HealthCheck),
     )
+    happened: Counter[str] = Counter()
     seeded = hypothesis.seed(int(os.environ[SEED]))
-    run_state_machine_as_test(seeded(lambda: QueueMachine(benches)), settings=settings)
+    run_state_machine_as_test(seeded(lambda: QueueMachine(benches, happened)), settings=settings)
+    print(sorted(happened.items()))
