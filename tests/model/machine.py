@@ -298,13 +298,12 @@ class QueueMachine(RuleBasedStateMachine):
             self.model.farewell(worker)
         else:
             self.model.beat(worker)
-        running = {(row["id"], row["version"]) for row in self.model.rows.values() if row["worker_id"] == worker}
 
         async def beat(bench: Bench, store: Store) -> set[tuple[UUID, int]]:
             await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
             return {(each.id, each.version) for each in await store.held(worker)}
 
-        self.agree(via, beat, running)
+        self.agree(via, beat, self.model.held_by(worker))
 
     @rule(target=seen, dead_after=short, via=vias)
     def scan(self, dead_after: int, via: int) -> Any:
@@ -444,10 +443,16 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(via=vias)
     def tidy(self, via: int) -> None:
-        """Housekeeping changes nothing that anybody can see here."""
+        """Housekeeping changes nothing that anybody can see here, but for workers that hold nothing: they may be
+        forgotten, and tell of themselves when they come back."""
+        idle = [worker for worker in self.model.workers if not self.model.held_by(worker)]
+        for worker in idle:
+            self.model.beat(worker)
 
         async def tidy(bench: Bench, store: Store) -> None:
             await store.tidy()
+            for worker in idle:
+                await store.beat(beat_of(worker))
 
         self.agree(via, tidy, None)
 

@@ -203,6 +203,9 @@ class Queue:
         self._locked(task_id)
         return True, row["cancel_requested_at"] is not None
 
+    def held_by(self, worker: str) -> set[tuple[UUID, int]]:
+        return {(row["id"], row["version"]) for row in self.rows.values() if row["worker_id"] == worker}
+
     def lost(self, dead_after: int) -> set[UUID]:
         gone = {name for name, each in self.workers.items() if each.stopped or each.seen < self.now - dead_after}
         return {
