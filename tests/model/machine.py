@@ -2,13 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tasklib.core import codec, decide
 from tasklib.core.decide import Change, Verdict
@@ -31,6 +31,8 @@ names = st.sampled_from(NAMES)
 workers = st.sampled_from(["anna", "bert"])
 vias = st.integers(0, 1)
 places = st.integers(0, 3)
+ages = st.integers(0, 9)
+"""Of what was handed out or seen, the latest or one before it."""
 rarely = st.sampled_from([False, False, False, True])
 short = st.sampled_from([HALF, HALF, 1000 + HALF])
 leases = st.sampled_from([HALF, HALF, 2000 + HALF, 400_000 + HALF])
@@ -105,20 +107,23 @@ class Seen:
         return f"<{self.row['id']} seen {self.row['state']} at version {self.row['version']}>"
 
 
+def _of_age(things: Sequence[T], age: int) -> T:
+    return things[-1 - age % len(things)]
+
+
 def _has(phase: str) -> Callable[["QueueMachine"], bool]:
     return lambda machine: bool(machine.model.in_phase(phase))
 
 
 class QueueMachine(RuleBasedStateMachine):
-    tasks: Bundle[UUID] = Bundle("tasks")
-    claims: Bundle[HeldEverywhere] = Bundle("claims")
-    seen: Bundle[Seen] = Bundle("seen")
-
     def __init__(self, benches: Benches, happened: Counter[str]) -> None:
         super().__init__()
         self.benches = benches
         self.happened = happened
         self.model = Queue()
+        self.tasks: list[UUID] = []
+        self.claims: list[HeldEverywhere] = []
+        self.looks: list[Seen] = []
         self.held: dict[UUID, HeldEverywhere] = {}
         """The latest claim of each task."""
         self.rows: dict[str, dict[UUID, Row]] = {}
@@ -139,15 +144,16 @@ class QueueMachine(RuleBasedStateMachine):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    @initialize(target=tasks, batch=st.lists(orders, min_size=2, max_size=4))
-    def begin(self, batch: list[Order]) -> Any:
-        return self._submit(batch, 0)
+    @initialize(batch=st.lists(orders, min_size=3, max_size=5), worker=workers, lease=leases)
+    def begin(self, batch: list[Order], worker: str, lease: int) -> None:
+        self.submit(batch, 0)
+        self.all_agree()
+        for task_id in self.tasks:
+            self._look(task_id, 1)
+        self.claim(worker, 2, lease, 0)
 
-    @rule(target=tasks, batch=st.lists(orders, min_size=1, max_size=3), via=vias)
-    def submit(self, batch: list[Order], via: int) -> Any:
-        return self._submit(batch, via)
-
-    def _submit(self, batch: list[Order], via: int) -> Any:
+    @rule(batch=st.lists(orders, min_size=1, max_size=3), via=vias)
+    def submit(self, batch: list[Order], via: int) -> None:
         ids = [next_id() for _ in batch]
         expected = []
         for task_id, order in zip(ids, batch, strict=True):
@@ -161,17 +167,27 @@ class QueueMachine(RuleBasedStateMachine):
             return [tuple(each) for each in await store.insert(new)]
 
         self.agree(via, insert, expected)
-        return multiple(*(task_id for task_id, created in expected if created))
+        self.tasks += [task_id for task_id, created in expected if created]
 
     # -- claim --------------------------------------------------------------------------------------------------------
 
     @precondition(lambda self: self.model.anything_due())
-    @rule(target=claims, worker=workers, slots=st.sampled_from([1, 2, 9]), lease=leases, via=vias)
-    def claim(self, worker: str, slots: int, lease: int, via: int) -> Any:
-        return self._claim(worker, NAMES, slots, 0, lease, {}, via)
+    @rule(worker=workers, slots=st.sampled_from([1, 2, 9]), lease=leases, via=vias)
+    def claim(self, worker: str, slots: int, lease: int, via: int) -> None:
+        self._claim(worker, NAMES, slots, 0, lease, {}, via)
+
+    @precondition(lambda self: self.model.anything_due())
+    @rule(worker=workers, lease=leases, pause=st.sampled_from([0, 0, 1000]), ending=endings, via=vias)
+    def shift(self, worker: str, lease: int, pause: int, ending: Ending, via: int) -> None:
+        """A claim and, perhaps too late, its outcome."""
+        before = len(self.claims)
+        self.claim(worker, 1, lease, via)
+        self.all_agree()
+        if pause:
+            self.jump(pause)
+        self._settle([(claim, ending) for claim in self.claims[before:]], False, via)
 
     @rule(
-        target=claims,
         worker=workers,
         wanted=st.sampled_from([("a", "b"), ("b", "a"), ("a",), ("b", "b")]),
         slots=st.sampled_from([1, 2, 9]),
@@ -189,8 +205,8 @@ class QueueMachine(RuleBasedStateMachine):
         lease: int,
         per_name: dict[str, int],
         via: int,
-    ) -> Any:
-        return self._claim(worker, wanted, slots, prefetch, lease, per_name, via)
+    ) -> None:
+        self._claim(worker, wanted, slots, prefetch, lease, per_name, via)
 
     def _claim(
         self,
@@ -201,7 +217,7 @@ class QueueMachine(RuleBasedStateMachine):
         lease: int,
         per_name: dict[str, int],
         via: int,
-    ) -> Any:
+    ) -> None:
         request = ClaimRequest(
             worker_id=worker,
             names=wanted,
@@ -220,31 +236,30 @@ class QueueMachine(RuleBasedStateMachine):
         for claims in found.values():
             assert len(claims) <= slots + prefetch, "more than were asked for"
             assert {each.id for each in claims} <= allowed, "early, paused, over or in another's hands"
-        return multiple(*self._held(expected, found))
+        self._keep(expected, found)
 
-    @rule(target=claims, seen=seen, worker=workers, lease=leases, via=vias)
-    def take(self, seen: Seen, worker: str, lease: int, via: int) -> Any:
+    @rule(age=ages, worker=workers, lease=leases, via=vias)
+    def take(self, age: int, worker: str, lease: int, via: int) -> None:
+        seen = _of_age(self.looks, age)
         expected = self.model.take(seen.row["id"], seen.row["version"], worker, lease)
 
         async def take(bench: Bench, store: Store) -> list[Claim]:
             taken = await store.take(seen.row["id"], seen.row["version"], worker, lease)
             return [] if taken is None else [taken]
 
-        return multiple(*self._held([] if expected is None else [expected], self.benches.each(via, take)))
+        self._keep([] if expected is None else [expected], self.benches.each(via, take))
 
-    def _held(self, expected: list[Held], found: dict[str, list[Claim]]) -> list[HeldEverywhere]:
+    def _keep(self, expected: list[Held], found: dict[str, list[Claim]]) -> None:
         shown = [tuple(each) for each in expected]
         for engine, claims in found.items():
             got = [(each.id, each.version, each.worker_id, each.retry_count) for each in claims]
             assert got == shown, engine
         self.happened[f"claim: {'some' if expected else 'nothing'}"] += 1
-        held = []
         for place, each in enumerate(expected):
             row = self.model.rows[each.id]
             parts = {engine: claims[place] for engine, claims in found.items()}
             self.held[each.id] = HeldEverywhere(each, row["max_retries"], row["started_at"], parts)
-            held.append(self.held[each.id])
-        return held
+            self.claims.append(self.held[each.id])
 
     # -- settle -------------------------------------------------------------------------------------------------------
 
@@ -259,10 +274,11 @@ class QueueMachine(RuleBasedStateMachine):
     def settle_one(self, place: int, ending: Ending, via: int) -> None:
         self.settle([(place, ending)], False, via)
 
-    @rule(batch=st.lists(st.tuples(claims, endings), min_size=1, max_size=3), thief=st.none() | workers, via=vias)
-    def settle_old(self, batch: list[tuple[HeldEverywhere, Ending]], thief: str | None, via: int) -> None:
+    @precondition(lambda self: self.claims)
+    @rule(batch=st.lists(st.tuples(ages, endings), min_size=1, max_size=3), thief=st.none() | workers, via=vias)
+    def settle_old(self, batch: list[tuple[int, Ending]], thief: str | None, via: int) -> None:
         """Claims of any age; or the right version under a wrong name, as after a failover that gave it out twice."""
-        self._settle([(claim.under(thief), ending) for claim, ending in batch], False, via)
+        self._settle([(_of_age(self.claims, age).under(thief), ending) for age, ending in batch], False, via)
 
     def _settle(self, batch: list[tuple[HeldEverywhere, Ending]], stop: bool, via: int) -> None:
         expected = [
@@ -280,33 +296,29 @@ class QueueMachine(RuleBasedStateMachine):
 
     # -- leases -------------------------------------------------------------------------------------------------------
 
-    @rule(held=st.lists(claims, min_size=1, max_size=3), worker=st.none() | workers, lease=leases, via=vias)
-    def extend(self, held: list[HeldEverywhere], worker: str | None, lease: int, via: int) -> None:
-        holder = worker or held[0].model.worker
-        known = {claim.model.id: claim.model for claim in held}.values()
-        expected = [(each.id, *self.model.extend(holder, each.id, each.version, lease)) for each in known]
-
-        async def extend(bench: Bench, store: Store) -> list[tuple[UUID, bool, bool]]:
-            held = [base.Held(each.id, each.version) for each in known]
-            return [tuple(each) for each in await store.extend(holder, held, lease)]
-
-        self.agree(via, extend, expected)
-
-    @rule(worker=workers, goes=rarely, via=vias)
-    def beat(self, worker: str, goes: bool, via: int) -> None:
+    @precondition(lambda self: self.claims)
+    @rule(held=st.lists(ages, max_size=3), worker=workers, goes=rarely, lease=leases, via=vias)
+    def beat(self, held: list[int], worker: str, goes: bool, lease: int, via: int) -> None:
+        """A heartbeat, or a farewell: with leases that are the worker's, were the worker's or never have been."""
         if goes:
             self.model.farewell(worker)
         else:
             self.model.beat(worker)
+        known = {claim.model.id: claim.model for claim in (_of_age(self.claims, age) for age in held)}.values()
+        expected = [(each.id, *self.model.extend(worker, each.id, each.version, lease)) for each in known]
 
-        async def beat(bench: Bench, store: Store) -> set[tuple[UUID, int]]:
+        async def beat(bench: Bench, store: Store) -> tuple[set[tuple[UUID, int]], list[tuple[UUID, bool, bool]]]:
             await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
-            return {(each.id, each.version) for each in await store.held(worker)}
+            leases = [base.Held(each.id, each.version) for each in known]
+            extended = [tuple(each) for each in await store.extend(worker, leases, lease)]
+            return {(each.id, each.version) for each in await store.held(worker)}, extended
 
-        self.agree(via, beat, self.model.held_by(worker))
+        self.agree(via, beat, (self.model.held_by(worker), expected))
+        for _, holds, asked in expected:
+            self.happened[f"extend: {'lost' if not holds else 'to stop' if asked else 'held'}"] += 1
 
-    @rule(target=seen, dead_after=short, via=vias)
-    def scan(self, dead_after: int, via: int) -> Any:
+    @rule(dead_after=short, via=vias)
+    def scan(self, dead_after: int, via: int) -> None:
         """The first half of a janitor's round. Who knows when the second comes."""
         expected = self.model.lost(dead_after)
 
@@ -315,28 +327,38 @@ class QueueMachine(RuleBasedStateMachine):
 
         found = self.benches.each(via, lost)
         assert {engine: set(tasks) for engine, tasks in found.items()} == dict.fromkeys(found, expected)
-        return multiple(*(self._seen({engine: found[engine][each] for engine in found}) for each in sorted(expected)))
+        for task_id in sorted(expected):
+            self._saw({engine: found[engine][task_id] for engine in found})
 
-    @rule(dead_after=short, via=vias)
-    def expire_all(self, dead_after: int, via: int) -> None:
-        """A janitor's whole round."""
+    @rule(dead_after=short, tidies=st.booleans(), via=vias)
+    def janitor(self, dead_after: int, tidies: bool, via: int) -> None:
+        """A janitor's whole round. Tidying changes nothing that can be seen here, but for workers that hold nothing: they
+        may be forgotten, and tell of themselves when they come back."""
         lost = self.model.lost(dead_after)
         for task_id in lost:
             assert self.model.expire(dict(self.model.rows[task_id]), None) is Verdict.APPLIED
+        idle = [worker for worker in self.model.workers if not self.model.held_by(worker)] if tidies else []
+        for worker in idle:
+            self.model.beat(worker)
 
-        async def expire(bench: Bench, store: Store) -> set[UUID]:
+        async def janitor(bench: Bench, store: Store) -> set[UUID]:
+            if tidies:
+                await store.tidy()
             found = await store.lost_leases(dead_after, 100)
             verdicts = await store.settle([decide.expire(task, LOST) for task in found])
             assert set(verdicts) <= {Verdict.APPLIED}
+            for worker in idle:
+                await store.beat(beat_of(worker))
             return {task.id for task in found}
 
-        self.agree(via, expire, lost)
+        self.agree(via, janitor, lost)
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
-    @rule(target=seen, task=tasks, via=vias)
-    def look(self, task: UUID, via: int) -> Any:
-        return self._look(task, via) if task in self.model.rows else multiple()
+    @precondition(lambda self: self.model.rows)
+    @rule(age=ages, via=vias)
+    def look(self, age: int, via: int) -> None:
+        self._look(_of_age([*self.model.rows], age), via)
 
     def _look(self, task: UUID, via: int) -> Seen:
         async def get(bench: Bench, store: Store) -> Task:
@@ -344,22 +366,25 @@ class QueueMachine(RuleBasedStateMachine):
             assert found is not None, bench.engine
             return found
 
-        return self._seen(self.benches.each(via, get))
+        return self._saw(self.benches.each(via, get))
 
-    def _seen(self, found: dict[str, Task]) -> Seen:
+    def _saw(self, found: dict[str, Task]) -> Seen:
         task_id = next(iter(found.values())).id
-        return Seen(dict(self.model.rows[task_id]), self.model.locks.get(task_id), found)
+        self.looks.append(Seen(dict(self.model.rows[task_id]), self.model.locks.get(task_id), found))
+        return self.looks[-1]
 
-    @rule(seen=seen, verb=verbs, via=vias)
-    def operate_on_old(self, seen: Seen, verb: str, via: int) -> None:
+    @rule(age=ages, verb=verbs, via=vias)
+    def operate_on_old(self, age: int, verb: str, via: int) -> None:
         """Somebody acts on what was on the screen for a while."""
-        self._operate(verb, seen, via)
+        self._operate(verb, _of_age(self.looks, age), via)
 
-    @rule(place=places, verb=verbs, via=vias)
-    def operate(self, place: int, verb: str, via: int) -> None:
-        fit = self.model.in_phase(*FITS[verb])
-        if fit:
-            self._operate(verb, self._look(fit[place % len(fit)], via), via)
+    @rule(place=places, choice=places, via=vias)
+    def operate(self, place: int, choice: int, via: int) -> None:
+        """On a fresh look, whatever can be done."""
+        able = {verb: fit for verb, phases in FITS.items() if (fit := self.model.in_phase(*phases))}
+        if able:
+            verb = sorted(able)[choice % len(able)]
+            self._operate(verb, self._look(able[verb][place % len(able[verb])], via), via)
 
     def _operate(self, verb: str, seen: Seen, via: int) -> None:
         if phase_of(seen.row) not in FITS[verb]:
@@ -375,10 +400,12 @@ class QueueMachine(RuleBasedStateMachine):
                     self.retried.add(seen.row["id"])
                 self._decided(seen, decide.retry_by_hand, expected, via)
             case _:
-                self.delete_several([seen], via)
+                self._delete([seen], via)
 
-    @rule(batch=st.lists(tasks, min_size=1, max_size=2), via=vias)
-    def ask_to_stop(self, batch: list[UUID], via: int) -> None:
+    @precondition(_has("running"))
+    @rule(held=st.lists(ages, min_size=1, max_size=2), via=vias)
+    def ask_to_stop(self, held: list[int], via: int) -> None:
+        batch = [_of_age(self.tasks, age) for age in held]
         expected = {task_id for task_id in batch if self.model.ask_to_stop(task_id)}
 
         async def ask(bench: Bench, store: Store) -> set[UUID]:
@@ -396,8 +423,11 @@ class QueueMachine(RuleBasedStateMachine):
 
         self.agree(via, settle, [expected])
 
-    @rule(batch=st.lists(seen, min_size=2, max_size=3), via=vias)
-    def delete_several(self, batch: list[Seen], via: int) -> None:
+    @rule(batch=st.lists(ages, min_size=2, max_size=3), via=vias)
+    def delete_several(self, batch: list[int], via: int) -> None:
+        self._delete([_of_age(self.looks, age) for age in batch], via)
+
+    def _delete(self, batch: list[Seen], via: int) -> None:
         guards = [(each.row["id"], each.row["version"]) for each in batch]
         expected = [self.model.delete(*guard) for guard in guards]
 
@@ -440,21 +470,6 @@ class QueueMachine(RuleBasedStateMachine):
         """Time passes; once in a while somebody sets the clock back."""
         self.model.now = max(0, self.model.now + seconds)
         self.benches.set_clock(self.model.now)
-
-    @rule(via=vias)
-    def tidy(self, via: int) -> None:
-        """Housekeeping changes nothing that anybody can see here, but for workers that hold nothing: they may be
-        forgotten, and tell of themselves when they come back."""
-        idle = [worker for worker in self.model.workers if not self.model.held_by(worker)]
-        for worker in idle:
-            self.model.beat(worker)
-
-        async def tidy(bench: Bench, store: Store) -> None:
-            await store.tidy()
-            for worker in idle:
-                await store.beat(beat_of(worker))
-
-        self.agree(via, tidy, None)
 
     # -- compare ------------------------------------------------------------------------------------------------------
 

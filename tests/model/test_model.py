@@ -15,8 +15,8 @@ from tests.conftest import SEED
 from tests.model.benches import Benches
 from tests.model.machine import QueueMachine
 
-EXAMPLES = int(os.environ.get("TASKLIB_MODEL_EXAMPLES", "25"))
-STEPS = int(os.environ.get("TASKLIB_MODEL_STEPS", "40"))
+EXAMPLES = int(os.environ.get("TASKLIB_MODEL_EXAMPLES", "15"))
+STEPS = int(os.environ.get("TASKLIB_MODEL_STEPS", "50"))
 
 
 @pytest.fixture
@@ -37,5 +37,5 @@ def test_all_engines_do_what_the_model_does(benches: Benches):
     )
     happened: Counter[str] = Counter()
     seeded = hypothesis.seed(int(os.environ[SEED]))
-    run_state_machine_as_test(seeded(lambda: QueueMachine(benches, happened)), settings=settings)
+    run_state_machine_as_test(seeded(lambda: QueueMachine(benches, happened)), settings=settings, _min_steps=STEPS)
     print(sorted(happened.items()))
