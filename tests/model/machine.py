@@ -3,108 +3,47 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tasklib.core import codec, decide
+from tasklib.core import decide
 from tasklib.core.decide import Change, Verdict
-from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import Claim, NewTask, Task
+from tasklib.core.task import Claim, Task
 from tasklib.stores import base
 from tasklib.stores.base import ClaimRequest, ControlChange, Filter, NameStats, Store
 from tasklib.testing.suite.builders import beat_of, next_id
 from tests.model import laws
-from tests.model.benches import HALF, PATIENCE, Bench, Benches
+from tests.model.benches import PATIENCE, Bench, Benches
 from tests.model.queue import ALL, LOST, Ending, Held, Queue, phase_of
 from tests.model.rows import Row, row_of
+from tests.model.steps import (
+    FITS,
+    KEYS,
+    NAMES,
+    HeldEverywhere,
+    Order,
+    Seen,
+    ages,
+    endings,
+    expired,
+    leases,
+    new_task,
+    on_the_grid,
+    orders,
+    outcome,
+    places,
+    rarely,
+    short,
+    verbs,
+    vias,
+    workers,
+)
 
 T = TypeVar("T")
-
-NAMES = ("a", "b")
-KEYS = ("one", "two/§")
-names = st.sampled_from(NAMES)
-workers = st.sampled_from(["anna", "bert"])
-vias = st.integers(0, 1)
-places = st.integers(0, 3)
-ages = st.integers(0, 9)
-"""Of what was handed out or seen, the latest or one before it."""
-rarely = st.sampled_from([False, False, False, True])
-short = st.sampled_from([HALF, HALF, 1000 + HALF])
-leases = st.sampled_from([HALF, HALF, 2000 + HALF, 400_000 + HALF])
-endings = st.one_of(
-    st.sampled_from([Ending("completed", text="x"), Ending("completed", text="y"), Ending("final")]),
-    st.sampled_from([Ending("failed"), Ending("failed", HALF), Ending("failed", 2000 + HALF), Ending("failed", text="")]),
-    st.sampled_from([Ending("released"), Ending("snoozed"), Ending("snoozed", HALF), Ending("stopped", text="as asked")]),
-)
-
-FITS = {
-    "retry": ("failed", "waiting"),
-    "cancel": ("pending", "waiting"),
-    "expire": ("running",),
-    "delete": ("completed", "failed", "cancelled"),
-}
-"""What operators and janitors do, and with what."""
-verbs = st.sampled_from(sorted(FITS))
-
-
-@dataclass(frozen=True)
-class Order:
-    """One task to submit."""
-
-    name: str
-    key: str | None
-    priority: int
-    delay: int | None
-    at: int | None
-    """Instead of a delay: an instant, seen from now."""
-    max_retries: int
-
-
-orders = st.builds(
-    Order,
-    name=names,
-    key=st.none() | st.sampled_from(KEYS),
-    priority=st.sampled_from([0, 0, 1]),
-    delay=st.sampled_from([None, None, 0, HALF]),
-    at=st.sampled_from([None, None, None, HALF, -HALF]),
-    max_retries=st.sampled_from([0, 1, 2, -1]),
-)
-
-
-@dataclass(frozen=True)
-class HeldEverywhere:
-    """One claim, as each engine gave it."""
-
-    model: Held
-    max_retries: int
-    started: int
-    claims: dict[str, Claim]
-
-    def under(self, worker: str | None) -> "HeldEverywhere":
-        if worker is None:
-            return self
-        claims = {engine: claim._replace(worker_id=worker) for engine, claim in self.claims.items()}
-        return HeldEverywhere(self.model._replace(worker=worker), self.max_retries, self.started, claims)
-
-    def __repr__(self) -> str:
-        return f"<claim of {self.model}>"
-
-
-@dataclass(frozen=True)
-class Seen:
-    """A task as somebody saw it: perhaps long ago."""
-
-    row: Row
-    lock: int | None
-    tasks: dict[str, Task]
-
-    def __repr__(self) -> str:
-        return f"<{self.row['id']} seen {self.row['state']} at version {self.row['version']}>"
 
 
 def _of_age(things: Sequence[T], age: int) -> T:
@@ -116,10 +55,12 @@ def _has(phase: str) -> Callable[["QueueMachine"], bool]:
 
 
 class QueueMachine(RuleBasedStateMachine):
-    def __init__(self, benches: Benches, happened: Counter[str]) -> None:
+    benches: ClassVar[Benches]
+    happened: ClassVar[Counter[str]]
+    """What came about, so that a run in which too little did can be told."""
+
+    def __init__(self) -> None:
         super().__init__()
-        self.benches = benches
-        self.happened = happened
         self.model = Queue()
         self.tasks: list[UUID] = []
         self.claims: list[HeldEverywhere] = []
@@ -163,8 +104,8 @@ class QueueMachine(RuleBasedStateMachine):
 
         async def insert(bench: Bench, store: Store) -> list[tuple[UUID, bool]]:
             now = self.model.now
-            new = [_new_task(task_id, order, bench, now) for task_id, order in zip(ids, batch, strict=True)]
-            return [tuple(each) for each in await store.insert(new)]
+            new = [new_task(task_id, order, bench, now) for task_id, order in zip(ids, batch, strict=True)]
+            return [(each.id, each.created) for each in await store.insert(new)]
 
         self.agree(via, insert, expected)
         self.tasks += [task_id for task_id, created in expected if created]
@@ -287,7 +228,7 @@ class QueueMachine(RuleBasedStateMachine):
 
         async def settle(bench: Bench, store: Store) -> list[Verdict]:
             changes = [
-                decide.settle(claim.claims[bench.engine], _outcome(ending), RetryPolicy.AT_ONCE, cancel_requested=stop)
+                decide.settle(claim.claims[bench.engine], outcome(ending), RetryPolicy.AT_ONCE, cancel_requested=stop)
                 for claim, ending in batch
             ]
             return await store.settle(changes)
@@ -310,8 +251,10 @@ class QueueMachine(RuleBasedStateMachine):
         async def beat(bench: Bench, store: Store) -> tuple[set[tuple[UUID, int]], list[tuple[UUID, bool, bool]]]:
             await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
             leases = [base.Held(each.id, each.version) for each in known]
-            extended = [tuple(each) for each in await store.extend(worker, leases, lease)]
-            return {(each.id, each.version) for each in await store.held(worker)}, extended
+            extended = await store.extend(worker, leases, lease)
+            return {(each.id, each.version) for each in await store.held(worker)}, [
+                (each.id, each.held, each.cancel_requested) for each in extended
+            ]
 
         self.agree(via, beat, (self.model.held_by(worker), expected))
         for _, holds, asked in expected:
@@ -332,8 +275,8 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(dead_after=short, tidies=st.booleans(), via=vias)
     def janitor(self, dead_after: int, tidies: bool, via: int) -> None:
-        """A janitor's whole round. Tidying changes nothing that can be seen here, but for workers that hold nothing: they
-        may be forgotten, and tell of themselves when they come back."""
+        """A janitor's whole round. Tidying changes nothing that can be seen here, but for workers that hold nothing:
+        they may be forgotten, and tell of themselves when they come back."""
         lost = self.model.lost(dead_after)
         for task_id in lost:
             assert self.model.expire(dict(self.model.rows[task_id]), None) is Verdict.APPLIED
@@ -391,7 +334,7 @@ class QueueMachine(RuleBasedStateMachine):
             return
         match verb:
             case "expire":
-                self._decided(seen, _expired, self.model.expire(seen.row, seen.lock), via)
+                self._decided(seen, expired, self.model.expire(seen.row, seen.lock), via)
             case "cancel":
                 self._decided(seen, decide.cancel, self.model.cancel(seen.row), via)
             case "retry":
@@ -486,7 +429,7 @@ class QueueMachine(RuleBasedStateMachine):
             ids = {key: None if task is None else task.id for key, task in owners.items()}
             return {task.id: row_of(task, bench) for task in page.tasks}, await store.stats(), ids
 
-        keys = {key: None for key in KEYS} | {
+        keys: dict[str, UUID | None] = dict.fromkeys(KEYS) | {
             row["idempotency_key"]: row["id"] for row in self.model.rows.values() if row["idempotency_key"]
         }
         for engine, (rows, stats, owners) in self.benches.each(self.turn % 2, look).items():
@@ -498,7 +441,9 @@ class QueueMachine(RuleBasedStateMachine):
             self.rows[engine] = rows
             assert rows == self.model.rows, engine
             assert owners == keys, engine
-            assert {name: _on_the_grid(stats.get(name, NameStats())) for name in NAMES} == self.model.stats(NAMES), engine
+            assert {name: on_the_grid(stats.get(name, NameStats())) for name in NAMES} == self.model.stats(NAMES), (
+                engine
+            )
         self.retried.clear()
 
 
@@ -507,48 +452,3 @@ def _kind(answer: object) -> str:
     if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
         return str(answer[0])
     return "some" if answer else "nothing"
-
-
-def _new_task(task_id: UUID, order: Order, bench: Bench, now: int) -> NewTask:
-    return NewTask(
-        id=task_id,
-        name=order.name,
-        kwargs="{}",
-        max_retries=order.max_retries,
-        delay_seconds=None if order.at is not None else order.delay,
-        run_at=None if order.at is None else bench.moment(now + order.at),
-        priority=order.priority,
-        idempotency_key=order.key,
-    )
-
-
-def _expired(task: Task) -> Change:
-    return decide.expire(task, LOST)
-
-
-def _outcome(ending: Ending) -> Outcome:
-    match ending.kind:
-        case "completed":
-            return Completed(codec.encode({"value": ending.text}, field="result"))
-        case "failed" | "final":
-            return Failed(ending.text, final=ending.kind == "final", delay=ending.delay)
-        case "released":
-            return Released()
-        case "snoozed":
-            return Snoozed(ending.delay)
-        case _:
-            return Cancelled(ending.text)
-
-
-def _on_the_grid(stats: NameStats) -> NameStats:
-    late = stats.oldest_due_seconds
-    rounded = None if late is None else round(late / HALF) * HALF
-    return NameStats(
-        pending=stats.pending,
-        running=stats.running,
-        waiting=stats.waiting,
-        completed=stats.completed,
-        failed=stats.failed,
-        cancelled=stats.cancelled,
-        oldest_due_seconds=rounded,
-    )

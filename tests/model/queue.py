@@ -95,7 +95,9 @@ class Queue:
     # -- claim --------------------------------------------------------------------------------------------------------
 
     def claimable(self, row: Row) -> bool:
-        return phase_of(row) in ("pending", "waiting") and _due(row) <= self.now and not self.paused & {ALL, row["name"]}
+        return (
+            phase_of(row) in ("pending", "waiting") and _due(row) <= self.now and not self.paused & {ALL, row["name"]}
+        )
 
     def room(self, name: str) -> int | None:
         """How many more of a type, or of all, may run."""
