@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tasklib.core import decide
 from tasklib.core.decide import Change, Verdict
+from tasklib.core.errors import MaxAttemptsReached
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, Task
 from tasklib.stores import base
@@ -342,6 +343,8 @@ class QueueMachine(RuleBasedStateMachine):
                 if expected is Verdict.APPLIED:
                     self.retried.add(seen.row["id"])
                 self._decided(seen, decide.retry_by_hand, expected, via)
+            case "resume":
+                self._resume(seen, via)
             case _:
                 self._delete([seen], via)
 
@@ -355,6 +358,21 @@ class QueueMachine(RuleBasedStateMachine):
             return set(await store.request_cancel(batch))
 
         self.agree(via, ask, expected)
+
+    def _resume(self, seen: Seen, via: int) -> None:
+        expected = self.model.resume(seen.row)
+        if expected is Verdict.APPLIED and phase_of(seen.row) == "failed":
+            self.retried.add(seen.row["id"])
+        self.happened[f"resume: {expected}"] += 1
+
+        async def resume(bench: Bench, store: Store) -> Verdict | None:
+            try:
+                change = decide.resume(seen.tasks[bench.engine], bench.moment(self.model.now))
+            except MaxAttemptsReached:
+                return None
+            return None if change is None else (await store.settle([change]))[0]
+
+        self.agree(via, resume, expected)
 
     def _decided(self, seen: Seen, decided: Callable[[Task], Change | None], expected: Verdict, via: int) -> None:
         self.happened[f"{decided.__name__}: {expected}"] += 1

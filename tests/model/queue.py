@@ -94,10 +94,11 @@ class Queue:
 
     # -- claim --------------------------------------------------------------------------------------------------------
 
+    def is_due(self, row: Row) -> bool:
+        return phase_of(row) in ("pending", "waiting") and _due(row) <= self.now
+
     def claimable(self, row: Row) -> bool:
-        return (
-            phase_of(row) in ("pending", "waiting") and _due(row) <= self.now and not self.paused & {ALL, row["name"]}
-        )
+        return self.is_due(row) and not self.paused & {ALL, row["name"]}
 
     def room(self, name: str) -> int | None:
         """How many more of a type, or of all, may run."""
@@ -239,6 +240,21 @@ class Queue:
 
     def retry(self, seen: Row) -> Verdict:
         return self.write(seen["id"], seen["version"], None, Moved("pending", 0, False, self.now))
+
+    def resume(self, seen: Row) -> Verdict | None:
+        """The claim door's retry: attempts are kept, and what runs is taken from its worker. None: refused, or there is
+        nothing to do."""
+        runs, count = seen["state"] == "running", seen["retry_count"]
+        attempts = count + (phase_of(seen) in ("running", "failed"))
+        text = f"TaskRetried: taken back from worker {seen['worker_id']} by a retry"
+        entry: Row = {"attempt": count + 1, "worker": seen["worker_id"], "started": seen["started_at"], "error": text}
+        if runs and seen["cancel_requested_at"] is not None:
+            moved = Moved("cancelled", count + 1, True, error=text, entry=entry)
+        elif 0 <= seen["max_retries"] < attempts or self.is_due(seen):
+            return None
+        else:
+            moved = Moved("pending", attempts, False, self.now, entry=entry if runs else None)
+        return self.write(seen["id"], seen["version"], seen["worker_id"], moved)
 
     def delete(self, task_id: UUID, version: int) -> Verdict:
         row = self.rows.get(task_id)

@@ -39,6 +39,7 @@ FITS = {
     "retry": ("failed", "waiting"),
     "cancel": ("pending", "waiting"),
     "expire": ("running",),
+    "resume": ("running", "waiting", "failed"),
     "delete": ("completed", "failed", "cancelled"),
 }
 """What operators and janitors do, and with what."""

@@ -52,9 +52,9 @@ class Scene:
         self.claimed_before += 1
         return found
 
-    async def fails(self, held: Claim) -> None:
-        """For good, before anybody else comes."""
-        await self._at_once("before").settle([failed(held, final=True)])
+    async def fails(self, held: Claim, *, final: bool) -> None:
+        """Before anybody else comes."""
+        await self._at_once("before").settle([failed(held, final=final, delay=LEASE)])
 
     def _at_once(self, actor: str) -> Any:
         return Stepping(self.watcher, Unhurried(self.turns), actor)
@@ -68,15 +68,19 @@ class Scene:
 
     # -- actors -------------------------------------------------------------------------------------------------------
 
-    def worker(self, name: str, ending: str = "completed", held: Claim | None = None, beats: bool = False) -> None:
+    def worker(
+        self, name: str, ending: str = "completed", *, held: Claim | None = None, beats: bool = False, slot_of: str = ""
+    ) -> None:
+        """`slot_of`: it claims under this other one's name, as two slots of one worker do."""
         store = self._stepping(name)
+        worker_id = slot_of or name
 
         async def work() -> None:
-            mine = held or next(iter(await claim(store, 1, names=[self.name], worker=name, lease=LEASE)), None)
+            mine = held or next(iter(await claim(store, 1, names=[self.name], worker=worker_id, lease=LEASE)), None)
             if mine is None:
                 return
             if beats:
-                await store.extend(name, [lease_of(mine)], LEASE)
+                await store.extend(worker_id, [lease_of(mine)], LEASE)
             change = {
                 "completed": lambda: completed(mine, name),
                 "failed": lambda: failed(mine, name),
@@ -115,6 +119,7 @@ class Scene:
         async def passes() -> None:
             await self.turns.wait(name, "pass")
             self.advance()
+            self.turns.calls.append((name, "pass", (), None))
 
         self.actors[name] = passes
 
@@ -155,6 +160,7 @@ class Scene:
         for actor, change in accepted:
             assert not over or actor.startswith("retry"), f"{actor} took it out of a final state"
             over = change.terminal
+        self._check_leases()
         deleted = [answer for _, verb, _, answer in self.turns.calls if verb == "delete"].count([Verdict.APPLIED])
         assert (task is None) == (deleted == 1)
         retries = sum(actor.startswith("retry") for actor, _ in accepted)
@@ -166,6 +172,17 @@ class Scene:
         stats = (await self.watcher.stats()).get(self.name, NameStats())
         shown = {state: getattr(stats, state) for state in ("pending", "running", "waiting", *_FINAL)}
         assert shown == {**dict.fromkeys(shown, 0), **({} if task is None else {task.state: 1})}
+
+    def _check_leases(self) -> None:
+        """A lease that was confirmed is its holder's until it has run out: no janitor takes it by an older look."""
+        confirmed: set[int] = set()
+        for _, verb, args, answer in self.turns.calls:
+            if verb == "pass":
+                confirmed.clear()
+            elif verb == "extend":
+                confirmed |= {lease.version for lease, each in zip(args[1], answer, strict=True) if each.held}
+            elif verb == "settle" and answer[0] is Verdict.APPLIED and args[0][0].locked_until is not None:
+                assert args[0][0].version not in confirmed, "expired after it was confirmed"
 
     def _check_task(self, task: Task, starts: int, accepted: list[Any]) -> None:
         assert task.version == starts + len(accepted), "each start and each accepted write is one version"

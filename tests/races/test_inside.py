@@ -89,6 +89,10 @@ async def _ask(store: Store, held: Claim, task: Task) -> bool:
     return await store.request_cancel([held.id]) == [held.id]
 
 
+async def _cancel(store: Store, held: Claim, task: Task) -> bool:
+    return await store.settle([cancelled(task)]) == [Verdict.APPLIED]
+
+
 async def _retry(store: Store, held: Claim, task: Task) -> bool:
     return await store.settle([decide.retry_by_hand(task)]) == [Verdict.APPLIED]
 
@@ -100,6 +104,7 @@ async def _delete(store: Store, held: Claim, task: Task) -> bool:
 RUNNING = {"complete": _complete, "fail": _fail, "expire": _expire, "extend": _extend, "ask": _ask}
 LEAVES_THE_CLAIM = {"extend", "ask"}
 FAILED = {"retry": _retry, "delete": _delete}
+WAITING = {"retry": _retry, "cancel": _cancel}
 
 
 async def test_the_first_of_two_that_wait_for_a_running_task_wins(stores: Sequence[Store], server: Server):
@@ -148,6 +153,25 @@ async def test_the_first_of_two_that_wait_for_a_finished_task_wins(stores: Seque
         if after is not None:
             await stores[0].settle([cancelled(after)])
             await stores[0].delete([(after.id, after.version + 1)])
+
+
+async def test_the_first_of_two_that_wait_for_a_waiting_task_wins(stores: Sequence[Store], server: Server):
+    """Fault 20. Nobody holds it, so the version alone tells that somebody else was first."""
+    for (first, one), (_, other) in itertools.permutations(WAITING.items(), 2):
+        await submit(stores[0])
+        [held] = await claim(stores[0])
+        await stores[0].settle([failed(held, delay=60)])
+        task = await fetch(stores[0], held.id)
+        async with server.holding("tasks WHERE id = $1", task.id):
+            begun = [
+                await server.begin(one(stores[1], held, task), 1),
+                await server.begin(other(stores[2], held, task), 2),
+            ]
+        assert await asyncio.gather(*begun) == [True, False], first
+        after = await fetch(stores[0], task.id)
+        assert (after.state, after.version) == ("pending" if first == "retry" else "cancelled", task.version + 1)
+        if first == "retry":
+            assert await _cancel(stores[0], held, after)
 
 
 async def test_a_claim_that_waits_does_not_take_what_was_cancelled_meanwhile(stores: Sequence[Store], server: Server):

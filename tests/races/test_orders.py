@@ -13,7 +13,7 @@ from tests.races.turns import EverySchedule
 
 
 async def test_a_worker_that_pauses_beyond_its_lease(stores: Sequence[Store]):
-    """Fault 6. In every order of: a worker with a heartbeat, one that would take over, a janitor, and time
+    """Fault 6. In every order of: a worker with a heartbeat, another slot of it that takes over, a janitor, and time
     that passes. One outcome is accepted, and whoever comes too late is told and changes nothing."""
     orders = EverySchedule()
     taken_over = 0
@@ -21,7 +21,7 @@ async def test_a_worker_that_pauses_beyond_its_lease(stores: Sequence[Store]):
         scene = Scene(stores)
         await scene.submit()
         scene.worker("anna", beats=True)
-        scene.worker("bert")
+        scene.worker("bert", slot_of="anna")
         scene.janitor()
         scene.clock()
         await scene.play(choose)
@@ -48,7 +48,7 @@ async def test_a_worker_that_dies_at_any_step(stores: Sequence[Store]):
 
 ENDS: dict[str, Callable[[Scene, Claim], None]] = {
     "complete": lambda scene, held: scene.worker("anna", held=held),
-    "fail": lambda scene, held: scene.worker("anna", "final", held=held),
+    "fail": lambda scene, held: scene.worker("anna's other self", "final", held=held),
     "expire": lambda scene, held: scene.janitor(),
     "cancel": lambda scene, held: scene.operator("cancel"),
     "retry": lambda scene, held: scene.operator("retry"),
@@ -58,15 +58,15 @@ ENDS: dict[str, Callable[[Scene, Claim], None]] = {
 
 async def test_two_who_want_something_else(stores: Sequence[Store]):
     """Fault 20. Of complete, fail, expire, cancel, retry and delete any two, in every order of their reads and writes,
-    on a task whose lease has run out and on one that failed: exactly one wins each version."""
-    for pair, phase in itertools.product(itertools.combinations(ENDS, 2), ("running", "failed")):
+    on a task whose lease has run out, one that waits for its retry and one that failed: one wins each version."""
+    for pair, phase in itertools.product(itertools.combinations(ENDS, 2), ("running", "waiting", "failed")):
         for choose in EverySchedule():
             scene = Scene(stores)
             await scene.submit()
             held = await scene.claimed("anna")
             scene.advance()
-            if phase == "failed":
-                await scene.fails(held)
+            if phase != "running":
+                await scene.fails(held, final=phase == "failed")
             for verb in pair:
                 ENDS[verb](scene, held)
             await scene.play(choose)
