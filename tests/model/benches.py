@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import psycopg
+from psycopg import sql
 
 from tasklib.engine.backends import make_store
 from tasklib.engine.config import Config
@@ -101,4 +102,4 @@ class Benches:
             found = connection.execute("SELECT to_regclass(%s)", [f"{schema}.tasks"]).fetchone()
             if found is not None and found[0] is not None:
                 for table in ("tasks", "task_counts", "task_controls", "task_workers"):
-                    connection.execute(f"DELETE FROM {schema}.{table}")
+                    connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(schema, table)))

@@ -15,7 +15,8 @@ from tasklib.stores.base import NameStats, Store
 from tasklib.testing.suite.builders import claim, completed, failed, lease_of, released, stopped, submit
 from tests.races.turns import Choose, Stepping, Turns
 
-LEASE = 10.0
+LEASE = 1000.0
+"""Long enough that no test is so slow that it really runs out."""
 ATTEMPTS = 4
 _numbers = itertools.count()
 

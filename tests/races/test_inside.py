@@ -112,7 +112,7 @@ async def test_the_first_of_two_that_wait_for_a_running_task_wins(stores: Sequen
     its guard no longer holds."""
     for (first, one), (second, other) in itertools.permutations(RUNNING.items(), 2):
         task_id = await submit(stores[0])
-        [held] = await claim(stores[0], lease=10)
+        [held] = await claim(stores[0], lease=1000)
         _advance(stores)
         task = await fetch(stores[0], task_id)
         async with server.holding("tasks WHERE id = $1", task_id):
@@ -230,4 +230,4 @@ async def _kill(server: Server) -> None:
 
 def _advance(stores: Sequence[Store]) -> None:
     for store in stores:
-        store.clock_offset += 11
+        store.clock_offset += 1001
