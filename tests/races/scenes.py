@@ -63,6 +63,7 @@ class Scene:
     def advance(self) -> None:
         for store in self._stores:
             store.clock_offset += LEASE + 1
+        self.turns.calls.append(("time", "pass", (), None))
 
     def _stepping(self, actor: str) -> Any:
         return Stepping(self._free[len(self.actors) % len(self._free)], self.turns, actor)
@@ -120,7 +121,6 @@ class Scene:
         async def passes() -> None:
             await self.turns.wait(name, "pass")
             self.advance()
-            self.turns.calls.append((name, "pass", (), None))
 
         self.actors[name] = passes
 
