@@ -121,9 +121,13 @@ class Workers:
 
     async def forget(self) -> None:
         async def work() -> None:
+            await self._mirror.sync()
             now = self._bucket.clock.now()
+            # Those that hold something are kept: their silence is how the janitor knows.
+            holders = {running.worker for running in self._mirror.index.running.values()}
             for entry in await self._bucket.under(keys.WORKER):
-                if now - instant(json.loads(entry.data)["seen_at"]) > WORKERS_KEPT:
+                about = json.loads(entry.data)
+                if about["id"] not in holders and now - instant(about["seen_at"]) > WORKERS_KEPT:
                     try:
                         await self._bucket.write([Write(entry.key, entry.revision, deletes=True)])
                     except Conflict:

@@ -47,8 +47,7 @@ class Settles:
             holds = head["worker_id"] == worker_id and head["version"] == wanted[UUID(head["id"])]
             if not holds:
                 return None
-            moment = written(now)
-            return record.changed(locked_until=written(later(now, lease_seconds)), updated_at=moment)
+            return record.changed(locked_until=written(later(now, lease_seconds)))
 
         if leases:
             await self._bucket.run(self._bucket.info)  # the clock: a lease is counted from the server's now
@@ -66,10 +65,8 @@ class Settles:
         def asked(record: Record, now: datetime) -> Record | None:
             if record.head["state"] != TaskState.RUNNING:
                 return None
-            if record.head["cancel_requested_at"] is not None:
-                return record
             moment = written(now)
-            return record.changed(cancel_requested_at=moment, updated_at=moment)
+            return record.changed(cancel_requested_at=record.head["cancel_requested_at"] or moment, updated_at=moment)
 
         changed = await self._rewrite(list(dict.fromkeys(ids)), asked)
         return [task_id for task_id in ids if task_id in changed]
@@ -192,6 +189,12 @@ def _same(text: str | None, moment: datetime) -> bool:
     return text is not None and instant(text) == moment
 
 
+def _error(change: Change, before: str | None) -> str | None:
+    if change.state == TaskState.COMPLETED:
+        return None
+    return before if change.error is None else change.error
+
+
 def _settled(record: Record, change: Change, now: datetime) -> Record:
     moment = written(now)
     due = None if change.due_in is None else written(later(now, change.due_in))
@@ -208,7 +211,7 @@ def _settled(record: Record, change: Change, now: datetime) -> Record:
         completed_at=moment if change.terminal else None,
         next_retry_at=(due or moment) if waits else None,
         scheduled_at=due if pending and due is not None else head["scheduled_at"],
-        error=None if change.state == TaskState.COMPLETED else change.error or head["error"],
+        error=_error(change, head["error"]),
         cancel_requested_at=None if pending else head["cancel_requested_at"],
     )
     settled.result = line_or_null(change.result)

@@ -48,7 +48,7 @@ WITH batch AS MATERIALIZED (
 )
 DELETE FROM {schema}.tasks t USING batch b
 WHERE t.id = b.id AND t.version = b.version AND coalesce(t.completed_at, 'infinity') < 'infinity'
-RETURNING t.id;
+RETURNING t.id, t.version;
 
 -- name: existing
 SELECT id FROM {schema}.tasks WHERE id = ANY ($1::uuid[]);

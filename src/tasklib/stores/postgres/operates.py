@@ -56,14 +56,21 @@ async def delete(calls: Calls, guards: Sequence[tuple[UUID, int]]) -> list[Verdi
         rows: list[Any] = await connection.fetch(calls.sql["delete"], *zip(*guards, strict=True), timeout=timeout)
         return rows
 
-    gone = {row[0] for row in await calls.run(work)}
-    left = [task_id for task_id, _ in guards if task_id not in gone]
+    gone = {(row[0], row[1]) for row in await calls.run(work)}
+    left = [task_id for task_id, version in guards if (task_id, version) not in gone]
     there = {row[0] for row in await fetch(calls, "existing", left)} if left else set()
+    there.update(task_id for task_id, _ in gone)
     # Sent twice: what is missing now went with the first one, whose reply was lost.
     missing = Verdict.MISSING if attempts == 1 else Verdict.ALREADY
-    return [
-        Verdict.APPLIED if task_id in gone else Verdict.LOST if task_id in there else missing for task_id, _ in guards
-    ]
+    verdicts = []
+    for guard in guards:
+        if guard in gone:
+            gone.discard(guard)
+            there.discard(guard[0])  # a further guard on the same task finds nothing
+            verdicts.append(Verdict.APPLIED)
+        else:
+            verdicts.append(Verdict.LOST if guard[0] in there else missing)
+    return verdicts
 
 
 class Pruner:

@@ -22,28 +22,45 @@ _FAR = 100 * 365 * 86400.0
 async def settle(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
     if not changes:
         return []
-    worker_id = changes[0].worker_id
-    hot = [change for change in changes if change.worker_id == worker_id and _is_completion(change)]
-    rest: Sequence[Change] = []
-    if len(hot) < len(changes):
-        taken = set(map(id, hot))
-        rest = [change for change in changes if id(change) not in taken]
+    if len({change.id for change in changes}) < len(changes):
+        return await _settle_in_waves(calls, changes)
 
     async def work(connection: Connection, timeout: float) -> list[UUID] | None:
-        if not rest:
-            return await _complete(calls, connection, hot, timeout)
-        if not hot:
-            return await _settle(calls, connection, rest, timeout)
-        async with transaction(connection, timeout):
-            done = await _complete(calls, connection, hot, timeout)
-            applied = [change.id for change in hot] if done is None else done
-            applied += await _settle(calls, connection, rest, timeout)
-        return applied
+        hot, rest = _sorted(changes)
+        if hot and rest:
+            async with transaction(connection, timeout):
+                return await _write(calls, connection, hot, rest, timeout)
+        return await _write(calls, connection, hot, rest, timeout)
 
     applied = await calls.run(work)
     if applied is None:
         return [Verdict.APPLIED] * len(changes)
-    return await _verdicts(calls, changes, applied)
+    written = set(applied)
+    return await _verdicts(calls, changes, [change.id in written for change in changes])
+
+
+async def _settle_in_waves(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
+    """Several changes of one task: a statement writes a row once, and would choose for itself which of them it takes.
+    So each has a statement of its own, in the order given."""
+    waves: list[list[int]] = []
+    seen: Counter[UUID] = Counter()
+    for place, change in enumerate(changes):
+        if seen[change.id] == len(waves):
+            waves.append([])
+        waves[seen[change.id]].append(place)
+        seen[change.id] += 1
+
+    async def work(connection: Connection, timeout: float) -> list[bool]:
+        done = [False] * len(changes)
+        async with transaction(connection, timeout):
+            for wave in waves:
+                hot, rest = _sorted([changes[place] for place in wave])
+                applied = await _write(calls, connection, hot, rest, timeout)
+                for place in wave:
+                    done[place] = applied is None or changes[place].id in applied
+        return done
+
+    return await _verdicts(calls, changes, await calls.run(work))
 
 
 async def extend(calls: Calls, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
@@ -77,6 +94,28 @@ def _is_completion(change: Change) -> bool:
     )
 
 
+def _sorted(changes: Sequence[Change]) -> tuple[list[Change], list[Change]]:
+    """Completions of one worker, and the rest."""
+    worker_id = changes[0].worker_id
+    hot, rest = [], []
+    for change in changes:
+        (hot if change.worker_id == worker_id and _is_completion(change) else rest).append(change)
+    return hot, rest
+
+
+async def _write(
+    calls: Calls, connection: Connection, hot: Sequence[Change], rest: Sequence[Change], timeout: float
+) -> list[UUID] | None:
+    """The ids that were written; None: all of them."""
+    if not rest:
+        return await _complete(calls, connection, hot, timeout)
+    if not hot:
+        return await _settle(calls, connection, rest, timeout)
+    done = await _complete(calls, connection, hot, timeout)
+    applied = [change.id for change in hot] if done is None else done
+    return applied + await _settle(calls, connection, rest, timeout)
+
+
 async def _complete(calls: Calls, connection: Connection, batch: Sequence[Change], timeout: float) -> list[UUID] | None:
     """The ids that were written; None: all of them."""
     ids, versions, workers, _, _, _, _, _, results, _, _, _, run_ms, buckets = zip(*batch, strict=True)
@@ -94,21 +133,13 @@ async def _settle(calls: Calls, connection: Connection, batch: Sequence[Change],
     return [row[0] for row in rows]
 
 
-async def _verdicts(calls: Calls, changes: Sequence[Change], applied: Sequence[UUID]) -> list[Verdict]:
-    """A row is written once for each batch: of two changes to one task the first counts as the one that was."""
-    written = Counter(applied)
-    verdicts: list[Verdict | None] = []
-    for change in changes:
-        if written[change.id]:
-            written[change.id] -= 1
-            verdicts.append(Verdict.APPLIED)
-        else:
-            verdicts.append(None)
-    open_ids = [change.id for change, verdict in zip(changes, verdicts, strict=True) if verdict is None]
+async def _verdicts(calls: Calls, changes: Sequence[Change], done: Sequence[bool]) -> list[Verdict]:
+    """Those that were not written are judged by their rows as they are now."""
+    open_ids = [change.id for change, written in zip(changes, done, strict=True) if not written]
     found = await read(calls, open_ids) if open_ids else {}
     return [
-        judge(change, found.get(change.id)) if verdict is None else verdict
-        for change, verdict in zip(changes, verdicts, strict=True)
+        Verdict.APPLIED if written else judge(change, found.get(change.id))
+        for change, written in zip(changes, done, strict=True)
     ]
 
 

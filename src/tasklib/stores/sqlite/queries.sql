@@ -341,7 +341,8 @@ WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
 
 -- name: match_deletable
 WITH batch(id, version) AS (VALUES <rows>)
-SELECT json_group_array(t.id) FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
+SELECT json_group_array(json_array(t.id, t.version))
+FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
 ON t.id = b.id AND t.version = b.version AND t.completed_at IS NOT NULL
 
 -- name: existing_ids

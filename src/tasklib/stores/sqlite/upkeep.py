@@ -43,18 +43,18 @@ def request_cancel(connection: apsw.Connection, ids: Sequence[UUID], clock_offse
 def delete(connection: apsw.Connection, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
     wanted = [(str(task_id), version) for task_id, version in guards]
     before = set(_existing(connection, [task_id for task_id, _ in wanted]))
-    deleted: set[str] = set()
+    deleted: set[tuple[str, int]] = set()
     for chunk in chunks(wanted):
-        deleted.update(match_batch(connection, "match_deletable", chunk))
-    connection.execute(SQL["delete"], {"ids": json.dumps(list(deleted))})
+        deleted.update((task_id, version) for task_id, version in match_batch(connection, "match_deletable", chunk))
+    connection.execute(SQL["delete"], {"ids": json.dumps([task_id for task_id, _ in deleted])})
     verdicts = []
-    for task_id, _ in wanted:
-        if task_id in deleted:
-            deleted.discard(task_id)  # a second guard on the same task finds nothing
-            before.discard(task_id)
+    for guard in wanted:
+        if guard in deleted:
+            deleted.discard(guard)  # a further guard on the same task finds nothing
+            before.discard(guard[0])
             verdicts.append(Verdict.APPLIED)
         else:
-            verdicts.append(Verdict.LOST if task_id in before else Verdict.MISSING)
+            verdicts.append(Verdict.LOST if guard[0] in before else Verdict.MISSING)
     return verdicts
 
 

@@ -59,6 +59,12 @@ class Deleting:
         assert await store.get([other.id, done.id, running.id]) == [other, None, running]
         assert await store.delete([]) == []
 
+    async def test_of_several_guards_on_one_task_the_one_that_holds_deletes_it(self, store: Store) -> None:
+        task = await in_phase(store, Phase.COMPLETED)
+        guards = [(task.id, task.version + offset) for offset in (-1, 0, 0, -1)]
+        expected = [Verdict.LOST, Verdict.APPLIED, Verdict.MISSING, Verdict.MISSING]
+        assert await store.delete(guards) == expected
+
     async def test_pruning_takes_what_finished_long_enough_ago(self, store: Store) -> None:
         old = [await in_phase(store, phase) for phase in FINISHED]
         store.clock_offset += 1000

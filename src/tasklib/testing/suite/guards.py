@@ -144,6 +144,26 @@ class Guards:
         stats = (await store.stats())["twice"]
         assert (stats.completed, stats.failed) == (1, 1)
 
+    async def test_of_two_outcomes_in_a_batch_the_first_that_holds_its_guard_is_the_one(self, store: Store) -> None:
+        """In whichever order and of whichever kind: the verdicts say which one was written."""
+        makers: list[Callable[[Claim], Change]] = [completed, failed, released, stopped]
+        for first in makers:
+            for second in makers:
+                await submit(store, "twice")
+                old = await claim_one(store, "twice")
+                await apply(store, released(old))
+                running = await claim_one(store, "twice")
+                verdicts = await store.settle([completed(old), first(running), second(running)])
+                assert verdicts == [
+                    Verdict.LOST,
+                    Verdict.APPLIED,
+                    Verdict.ALREADY if first is second else Verdict.LOST,
+                ]
+                task = await fetch(store, running.id)
+                assert (task.state, task.version) == (first(running).state, running.version + 1)
+                if not task.completed_at:
+                    await apply(store, cancelled(task))
+
     async def test_those_that_lose_do_not_hold_up_the_others(self, store: Store) -> None:
         await submit_several(store, 5)
         claims = await claim(store, 5)

@@ -98,6 +98,12 @@ class History:
         assert await error() is None
         assert [entry["error"] for entry in (await fetch(store, task_id)).history] == ["one", "two"]
 
+    async def test_an_error_without_words_is_an_error(self, store: Store) -> None:
+        task_id = await submit(store)
+        await apply(store, failed(await claim_one(store), "one"))
+        await apply(store, failed(await claim_one(store), ""))
+        assert (await fetch(store, task_id)).error == "", "not the one before"
+
     async def test_a_cancel_keeps_the_error(self, store: Store) -> None:
         task_id = await submit(store)
         await apply(store, failed(await claim_one(store), "one", delay=60))

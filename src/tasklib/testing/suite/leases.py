@@ -121,7 +121,7 @@ class Leases:
 
 def _without_lease(task: Task) -> dict[str, object]:
     fields = {name: getattr(task, name) for name in Task.__dataclass_fields__}
-    del fields["locked_until"], fields["updated_at"]
+    del fields["locked_until"]
     return fields
 
 

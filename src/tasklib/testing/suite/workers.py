@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tasklib.stores.base import Store
-from tasklib.testing.suite.builders import ANNA, BERT, OpenStore, beat_of
+from tasklib.testing.suite.builders import ANNA, BERT, OpenStore, beat_of, claim_one, submit
 
 
 class Workers:
@@ -59,6 +59,15 @@ class Workers:
         await store.beat(beat_of(BERT))
         await store.tidy()
         assert [worker.id for worker in await store.workers()] == [BERT]
+
+    async def test_one_that_holds_something_is_not_forgotten(self, store: Store) -> None:
+        """Its silence is how the janitor knows, long before the lease ends."""
+        await store.beat(beat_of(ANNA))
+        task_id = await submit(store)
+        await claim_one(store, worker=ANNA, lease=400 * 86400)
+        store.clock_offset += 3 * 86400
+        await store.tidy()
+        assert [task.id for task in await store.lost_leases(30, 10)] == [task_id]
 
     async def test_many_may_beat_at_once(self, store: Store, open_store: OpenStore) -> None:
         stores = [store, await open_store()]
