@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from tests.ui.conftest import Axe
 
-one_engine = pytest.mark.parametrize("backend_url", ["sqlite"], indirect=True)
+one_engine = pytest.mark.parametrize("engine_name", ["sqlite"], indirect=True, scope="session")
 """For what the browser does alone: the store makes no difference."""
 
 THEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")

@@ -8,7 +8,7 @@ from playwright.async_api import Locator, Page, expect
 from tasklib import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ControlChange
-from tests.ui.conftest import Axe, Serve
+from tests.ui.conftest import Axe
 from tests.ui.looks import in_both_themes, one_engine
 from tests.ui.site import Site
 from tests.waiting import eventually
@@ -84,8 +84,8 @@ async def test_a_type_that_is_paused_waits_and_goes_on(site: Site, page: Page):
     await expect(figure(row(page, "echo"), "pending")).to_have_text("0")
 
 
-async def test_limits_are_set_and_given_back_to_the_code(site: Site, page: Page, backend_url: str):
-    engine = Engine(Config(database_url=backend_url))
+async def test_limits_are_set_and_given_back_to_the_code(site: Site, page: Page):
+    engine = Engine(Config(database_url=site.database_url))
     await engine.control(ControlChange(name="echo", default_rate=7))
     await engine.close()
     await site.sign_in(page, path="/types")
@@ -179,8 +179,7 @@ async def test_a_change_made_elsewhere_shows_by_itself(site: Site, page: Page):
 
 
 @one_engine
-async def test_types_and_limits_are_accessible(serve: Serve, page: Page, axe: Axe):
-    site = serve(worker=False)
+async def test_types_and_limits_are_accessible(site: Site, page: Page, axe: Axe):
     site.submit(ODD)
     site.api("PUT", "/api/types/echo", {"paused": True, "rateLimit": 5})
     site.api("POST", "/api/tasks/pause")
