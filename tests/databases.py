@@ -1,5 +1,5 @@
-"""Schemas and databases of one's own on the shared PostgreSQL. Databases are for what a schema does not do: code that is
-given a plain address, or files that say `public`."""
+"""Schemas and databases of one's own on the shared PostgreSQL. Databases are for what a schema does not do: code that
+is given a plain address, or files that say `public`."""
 
 import uuid
 from collections.abc import Iterator

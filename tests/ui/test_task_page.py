@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext, Locator, Page, expect
 
 from tests.ui.conftest import Axe
 from tests.ui.console import Console
-from tests.ui.looks import in_both_themes, one_engine
+from tests.ui.looks import in_both_themes, on_postgres, one_engine
 from tests.ui.site import Site
 from tests.waiting import eventually
 
@@ -90,6 +90,7 @@ async def test_a_failed_task_is_found_understood_and_retried(
     await expect(page).to_have_url(re.compile(r"/tasks\?q=status%3Afailed"))
 
 
+@one_engine
 async def test_why_a_task_waits(site: Site, page: Page, tmp_path: Path):
     site.api("PUT", "/api/types/echo", {"paused": True})
     site.api("PUT", "/api/types/slow", {"concurrency": 1})
@@ -140,6 +141,7 @@ def just_seen(site: Site) -> bool:
     return any(each["live"] and each["secondsSinceSeen"] < 0.3 for each in site.api("GET", "/api/workers")["workers"])
 
 
+@on_postgres
 async def test_a_running_task_is_asked_to_stop(site: Site, page: Page, tmp_path: Path):
     task = site.submit("slow", {"folder": str(tmp_path)})
     worker = site.wait(task, "processing")["workerId"]
@@ -198,6 +200,7 @@ async def test_what_is_not_allowed_says_why_and_what_is_deleted_is_gone(site: Si
 NUMBERS: dict[str, Any] = {"big": 2**80, "tenth": 0.1, "tiny": 1e-9, "max": 2**53 + 1}
 
 
+@one_engine
 async def test_json_is_exact_and_can_be_explored(site: Site, page: Page, context: BrowserContext):
     value = {**NUMBERS, "deep": {"deeper": {"deepest": ["found"]}}, "many": list(range(250))}
     task = site.submit("echo", {"value": value}, tags={"customer": "ada lovelace"}, priority=7, idempotencyKey="key-1")
