@@ -99,7 +99,7 @@ async def explain_claim(calls: Calls) -> str:
 
 async def _dead_rows(calls: Calls) -> Finding:
     rows: list[Any] = await fetch(calls, "dead_rows", calls.target.schema)
-    return dead_rows(*rows[0] if rows else (0, 0, None))
+    return dead_rows(*rows[0]) if rows else dead_rows(0, 0, None)
 
 
 def dead_rows(live: int, dead: int, vacuumed: datetime | None) -> Finding:
