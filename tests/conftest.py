@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
-import psycopg
 import pytest
 
+from tests.databases import new_schema
 from tests.nats_servers import NatsServer, ask
 from tests.servers import QUICK, PostgresServer
 
@@ -69,14 +69,8 @@ def postgres_server(pytestconfig: pytest.Config) -> str:
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """An empty schema on the shared server: `postgresql://...?schema=t_...`."""
-    schema = f"t_{uuid.uuid4().hex}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {schema}")
-    yield f"{postgres_server}{'&' if '?' in postgres_server else '?'}schema={schema}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        # A session that the test left open inside a transaction shows as an error, not as a test that hangs.
-        connection.execute("SET lock_timeout = '10s'")
-        connection.execute(f"DROP SCHEMA {schema} CASCADE")
+    with new_schema(postgres_server) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

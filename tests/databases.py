@@ -1,11 +1,24 @@
-"""Databases of one's own on the shared server, for what a schema of one's own does not do: code that is given a plain
-address, or files that say `public`."""
+"""Schemas and databases of one's own on the shared PostgreSQL. Databases are for what a schema does not do: code that
+is given a plain address, or files that say `public`."""
 
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+
+
+@contextmanager
+def new_schema(server: str) -> Iterator[str]:
+    """An empty schema: `postgresql://...?schema=t_...`."""
+    schema = f"t_{uuid.uuid4().hex}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {schema}")
+    yield f"{server}{'&' if '?' in server else '?'}schema={schema}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        # A session that the test left open inside a transaction shows as an error, not as a test that hangs.
+        connection.execute("SET lock_timeout = '10s'")
+        connection.execute(f"DROP SCHEMA {schema} CASCADE")
 
 
 @contextmanager

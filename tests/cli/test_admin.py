@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import apsw
+import psycopg
 
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
@@ -84,3 +85,20 @@ def test_doctor_fails_on_an_error(cli: Cli, queue: Queue, tmp_path: Path):
     assert "upgrade tasklib" in ran.out
     assert cli("doctor", "--json").code == 1
     assert cli("list").code == 4
+
+
+def test_doctor_on_each_store(cli: Cli, backend_url: str):
+    data = cli("doctor", "--json", "--database-url", backend_url).data
+    assert all(set(finding) == {"level", "subject", "message", "advice"} for finding in data["findings"])
+    assert {finding["level"] for finding in data["findings"]} <= {"ok", "warning"}
+
+
+def test_doctor_names_who_locks_the_table(cli: Cli, postgres_server: str, postgres_url: str):
+    assert cli("migrate", "--database-url", postgres_url).code == 0
+    with psycopg.connect(postgres_server, application_name="nightly report") as report:
+        pid = report.info.backend_pid
+        report.execute(f"LOCK TABLE {postgres_url.rpartition('schema=')[2]}.tasks".encode())
+        ran = cli("doctor", "--database-url", postgres_url)
+    assert ran.code == 1
+    assert f"pid {pid}, nightly report" in ran.out
+    assert f"advice: end it: SELECT pg_terminate_backend({pid})" in ran.out

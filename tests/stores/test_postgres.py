@@ -1,4 +1,4 @@
-"""What only the PostgreSQL store does: schemas and their refusal, wake-ups, poolers, the pool, the check-up."""
+"""What only the PostgreSQL store does: schemas and their refusal, wake-ups, poolers, the pool."""
 
 import asyncio
 import sys
@@ -12,11 +12,8 @@ from tasklib.core.task import Claim
 from tasklib.stores.base import Filter
 from tasklib.stores.postgres import PostgresStore
 from tasklib.testing.suite.builders import (
-    ANNA,
     apply,
-    beat_of,
     claim,
-    claim_one,
     completed,
     fetch,
     submit,
@@ -248,25 +245,6 @@ async def test_a_server_that_takes_no_writes_is_not_written_to():
             await submit(store)
         assert {finding.level for finding in await store.check_up() if finding.subject == "writes"} == {"error"}
         await store.close()
-
-
-# -- check-up ---------------------------------------------------------------------------------------------------------
-
-
-async def test_a_check_up_names_what_is_wrong(store: PostgresStore, psql: Execute):
-    await submit(store, "orphan")
-    claimed = await claim_one(store, "orphan", lease=-1)
-    await submit(store, "orphan")
-    psql("DROP INDEX ix_tasks_ready")
-    found = {finding.subject: finding for finding in await store.check_up()}
-    assert found["claim"].level == "error"
-    assert found["workers"].level == "warning"
-    assert "'orphan'" in found["workers"].message
-    assert found["leases"].level == "warning"
-    assert claimed
-    await store.beat(beat_of(ANNA, names=["orphan"]))
-    found = {finding.subject: finding for finding in await store.check_up()}
-    assert found["workers"].level == "ok"
 
 
 def test_without_asyncpg_the_store_says_what_to_install(monkeypatch: pytest.MonkeyPatch):

@@ -350,35 +350,6 @@ async def test_queues_in_memory_are_apart(memory_url: str):
     await other.close()
 
 
-# -- check-up ---------------------------------------------------------------------------------------------------------
-
-
-async def test_a_healthy_file_has_nothing_to_hide(store: SqliteStore):
-    findings = await store.check_up()
-    assert {finding.level for finding in findings} == {"ok"}
-    assert {"sqlite", "schema", "file system", "journal", "log size", "integrity", "claim"} <= {
-        finding.subject for finding in findings
-    }
-
-
-async def test_the_check_up_names_what_nobody_handles(store: SqliteStore):
-    await submit(store, "orphan")
-    [finding] = [finding for finding in await store.check_up() if finding.subject == "backlog"]
-    assert (finding.level, "orphan" in finding.message) == ("warning", True)
-
-
-async def test_the_check_up_sees_damage(store: SqliteStore, path: Path, sqlite_url: str):
-    await submit_several(store, 500)
-    await store.close()
-    data = bytearray(path.read_bytes())
-    data[8 * 4096 : 9 * 4096] = b"\xff" * 4096
-    path.write_bytes(data)
-    damaged = SqliteStore(sqlite_url)
-    findings = await damaged.check_up()
-    assert [finding.subject for finding in findings if finding.level == "error"] == ["integrity"]
-    await damaged.close()
-
-
 async def test_threads_end_with_the_store(sqlite_url: str):
     store = SqliteStore(sqlite_url)
     await store.open()

@@ -1,5 +1,8 @@
 """The dashboard as a person uses it: a real Chromium, a real server, a real worker, on SQLite and PostgreSQL.
 
+A server and a worker are shared by all tests of an engine; each test finds their queue empty, no control set and nobody
+signed in. Those that need other settings ask for `serve` and get processes of their own.
+
 Tests are `async def`, ask for `page` and `site`, and begin with `await site.sign_in(page)`. A message in the browser's
 console that nobody expected fails the test: scripts that broke, requests that failed, violations of the content
 security policy.
@@ -8,6 +11,7 @@ security policy.
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
+from tests.databases import new_schema
 from tests.ui.chromium import find_or_install
 from tests.ui.console import Console
+from tests.ui.emptying import empty
 from tests.ui.site import Site, start_site
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +30,9 @@ HERE = Path(__file__).parent
 PATIENCE_MS = 15_000
 
 expect.set_options(timeout=PATIENCE_MS)
+
+LIVELY = {"TASKLIB_HEARTBEAT_SECONDS": "2"}
+"""What a worker tells and hears with its heartbeats shows soon."""
 
 Serve = Callable[..., Site]
 Axe = Callable[[Page], Awaitable[None]]
@@ -36,10 +45,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def backend_url(request: pytest.FixtureRequest) -> str:
-    """The test runs once on each engine."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
+@pytest.fixture(scope="session", params=["sqlite", "postgres"])
+def engine_name(request: pytest.FixtureRequest) -> str:
+    """The test runs once on each engine, and all tests on one before those on the next."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def backend_url(engine_name: str, request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(f"{engine_name}_url")
     return url
 
 
@@ -54,10 +69,24 @@ def serve(backend_url: str, tmp_path: Path) -> Iterator[Serve]:
         yield start
 
 
+@pytest.fixture(scope="session")
+def standing_site(
+    engine_name: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    with ExitStack() as stack:
+        url = f"sqlite:///{folder}/tasks.db"
+        if engine_name == "postgres":
+            url = stack.enter_context(new_schema(request.getfixturevalue("postgres_server")))
+        yield stack.enter_context(start_site(folder, url, settings=LIVELY))
+
+
 @pytest.fixture
-def site(serve: Serve) -> Site:
-    """A server and a worker that has the task types of `tests/ui/jobs.py`."""
-    return serve()
+def site(standing_site: Site, tmp_path: Path) -> Iterator[Site]:
+    """A server and a worker that has the task types of `tests/ui/jobs.py`, with nothing in the queue."""
+    empty(standing_site.database_url)
+    yield replace(standing_site, folder=tmp_path)
+    (tmp_path / "go").touch()  # a task that a failed test left running gives its slot back
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -7,8 +7,12 @@ from playwright.async_api import Page, expect
 
 from tests.ui.conftest import Axe
 
-one_engine = pytest.mark.parametrize("backend_url", ["sqlite"], indirect=True)
-"""For what the browser does alone: the store makes no difference."""
+one_engine = pytest.mark.parametrize("engine_name", ["sqlite"], indirect=True, scope="session")
+"""For what the browser does alone. What a store answers is tested on each in `tests/server`, and one way through every
+page is gone here on both."""
+
+on_postgres = pytest.mark.parametrize("engine_name", ["postgres"], indirect=True, scope="session")
+"""The same, where many at once are more likely to show something."""
 
 THEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 

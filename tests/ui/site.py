@@ -11,7 +11,11 @@ from typing import Any
 import httpx
 from playwright.async_api import Page
 
-from tests.cli.running import background, run_process
+from tasklib import Config
+from tasklib.doors.blocking import run_blocking
+from tasklib.engine.engine import Engine
+from tasklib.server.tokens import Role, new_token
+from tests.cli.running import background
 from tests.cli.running import environment as environment_of
 from tests.server.serving import serving
 from tests.waiting import eventually
@@ -26,7 +30,12 @@ class Site:
     url: str
     """Of the dashboard, its prefix included, without a slash at the end."""
     folder: Path
+    """For the files of one test."""
     env: dict[str, str]
+
+    @property
+    def database_url(self) -> str:
+        return self.env["TASKLIB_DATABASE_URL"]
 
     def api(self, method: str, path: str, body: Any = None) -> Any:
         """A request with the admin's token; the answer's JSON. Errors are raised."""
@@ -55,10 +64,17 @@ class Site:
 
     def token(self, role: str) -> str:
         """A new token with this role: read-only, operator, worker or admin."""
-        made = run_process(["token", "create", "--role", role, "--label", role, "--json"], self.folder, env=self.env)
-        assert made.code == 0, made.err
-        token: str = made.data["token"]
-        return token
+        text, kept = new_token(Role(role), role)
+
+        async def add() -> None:
+            engine = Engine(Config(database_url=self.database_url))
+            try:
+                await (await engine.store()).add_token(kept)
+            finally:
+                await engine.close()
+
+        run_blocking(add())
+        return text
 
     def link(self, token: str = TOKEN) -> str:
         return f"{self.url}/login#token={token}"

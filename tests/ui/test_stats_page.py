@@ -6,7 +6,7 @@ from typing import Any
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.ui.conftest import Axe
-from tests.ui.looks import in_both_themes, one_engine
+from tests.ui.looks import in_both_themes, on_postgres, one_engine
 from tests.ui.site import Site
 
 HOSTILE = "<img src=x onerror=window.hit=1>\u202e / all"
@@ -103,6 +103,7 @@ async def test_charts_are_loaded_here_only_and_can_be_read_as_a_table(site: Site
     await expect(page.get_by_role("figure", name="Throughput")).to_contain_text("3 completed, 0 retried, 0 failed")
 
 
+@one_engine
 async def test_the_latest_failures_can_be_retried_by_whoever_may(site: Site, page: Page):
     task = site.submit("fixable", {"folder": str(site.folder)})
     site.wait(task, "failed")
@@ -120,6 +121,7 @@ async def test_the_latest_failures_can_be_retried_by_whoever_may(site: Site, pag
     site.wait(task, "completed")
 
 
+@on_postgres
 async def test_a_clean_up_is_counted_and_confirmed_first(site: Site, page: Page):
     fill(site)
     await site.sign_in(page, path="/stats")

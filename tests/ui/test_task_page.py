@@ -2,19 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import BrowserContext, Locator, Page, expect
 
-from tests.cli.running import background
-from tests.ui.conftest import Axe, Serve
+from tests.ui.conftest import Axe
 from tests.ui.console import Console
-from tests.ui.looks import in_both_themes, one_engine
-from tests.ui.site import JOBS, Site
+from tests.ui.looks import in_both_themes, on_postgres, one_engine
+from tests.ui.site import Site
 from tests.waiting import eventually
 
 HOSTILE = "<img src=x onerror=window.hit=1><script>window.hit=2</script>\u202egnp.exe"
@@ -93,8 +90,8 @@ async def test_a_failed_task_is_found_understood_and_retried(
     await expect(page).to_have_url(re.compile(r"/tasks\?q=status%3Afailed"))
 
 
-async def test_why_a_task_waits(serve: Serve, page: Page, tmp_path: Path):
-    site = serve()
+@one_engine
+async def test_why_a_task_waits(site: Site, page: Page, tmp_path: Path):
     site.api("PUT", "/api/types/echo", {"paused": True})
     site.api("PUT", "/api/types/slow", {"concurrency": 1})
     first, second = (site.submit("slow", {"folder": str(tmp_path)}) for _ in range(2))
@@ -140,40 +137,29 @@ def _status(site: Site, task_id: str) -> str:
     return status
 
 
-@contextmanager
-def quick_worker(site: Site) -> Iterator[None]:
-    """One that hears of a cancel within two seconds; it has just said that it lives."""
-    folder = site.folder / "quick"
-    folder.mkdir()
-    env = {**site.env, "TASKLIB_HEARTBEAT_SECONDS": "2"}
-    with background(["worker", str(JOBS), "--poll-interval", "0.2"], folder, env=env):
-        yield
-
-
 def just_seen(site: Site) -> bool:
     return any(each["live"] and each["secondsSinceSeen"] < 0.3 for each in site.api("GET", "/api/workers")["workers"])
 
 
-async def test_a_running_task_is_asked_to_stop(serve: Serve, page: Page, tmp_path: Path):
-    site = serve(worker=False)
-    with quick_worker(site):
-        task = site.submit("slow", {"folder": str(tmp_path)})
-        worker = site.wait(task, "processing")["workerId"]
-        await site.sign_in(page, site.token("operator"))
-        await open_task(site, page, task)
-        await expect(badge(page)).to_have_text("Processing")
-        details = card(page, "Details")
-        await expect(details.get_by_role("link", name=worker)).to_be_visible()
-        await expect(details).to_contain_text("Lease until")
-        await expect(timeline(page).first).to_contain_text("Attempt 1 of 3: running")
-        eventually(lambda: just_seen(site), timeout=30)
-        await confirm(page, "Cancel", "Ask to stop")
-        notice = card(page, "Asked to stop")
-        await expect(notice).to_contain_text("Its worker hears of it with the next heartbeat")
-        await expect(badge(page)).to_have_text("Cancelled")
-        await expect(notice).to_have_count(0)
-        events = ["Attempt 1 of 3: stopped as asked", "operator asked it to stop", "Submitted"]
-        await expect(timeline(page)).to_have_text([re.compile(each) for each in events])
+@on_postgres
+async def test_a_running_task_is_asked_to_stop(site: Site, page: Page, tmp_path: Path):
+    task = site.submit("slow", {"folder": str(tmp_path)})
+    worker = site.wait(task, "processing")["workerId"]
+    await site.sign_in(page, site.token("operator"))
+    await open_task(site, page, task)
+    await expect(badge(page)).to_have_text("Processing")
+    details = card(page, "Details")
+    await expect(details.get_by_role("link", name=worker)).to_be_visible()
+    await expect(details).to_contain_text("Lease until")
+    await expect(timeline(page).first).to_contain_text("Attempt 1 of 3: running")
+    eventually(lambda: just_seen(site), timeout=30)
+    await confirm(page, "Cancel", "Ask to stop")
+    notice = card(page, "Asked to stop")
+    await expect(notice).to_contain_text("Its worker hears of it with the next heartbeat")
+    await expect(badge(page)).to_have_text("Cancelled")
+    await expect(notice).to_have_count(0)
+    events = ["Attempt 1 of 3: stopped as asked", "operator asked it to stop", "Submitted"]
+    await expect(timeline(page)).to_have_text([re.compile(each) for each in events])
 
 
 @one_engine
@@ -214,6 +200,7 @@ async def test_what_is_not_allowed_says_why_and_what_is_deleted_is_gone(site: Si
 NUMBERS: dict[str, Any] = {"big": 2**80, "tenth": 0.1, "tiny": 1e-9, "max": 2**53 + 1}
 
 
+@one_engine
 async def test_json_is_exact_and_can_be_explored(site: Site, page: Page, context: BrowserContext):
     value = {**NUMBERS, "deep": {"deeper": {"deepest": ["found"]}}, "many": list(range(250))}
     task = site.submit("echo", {"value": value}, tags={"customer": "ada lovelace"}, priority=7, idempotencyKey="key-1")

@@ -9,8 +9,9 @@ from playwright.async_api import Locator, Page, expect
 from tasklib import Config
 from tasklib.engine.engine import Engine
 from tasklib.testing.suite.builders import submit_several
-from tests.ui.conftest import Axe, Serve
+from tests.ui.conftest import Axe
 from tests.ui.console import Console
+from tests.ui.looks import on_postgres, one_engine
 from tests.ui.site import TOKEN, Site
 
 
@@ -81,6 +82,7 @@ async def test_a_failed_task_is_found_retried_and_seen_to_complete(site: Site, p
     await shows(page, other, task)
 
 
+@on_postgres
 async def test_filters_and_search_and_address_say_the_same(site: Site, page: Page, axe: Axe):
     failed = site.submit("broken", {"text": "the printer is on fire"}, tags={"team": "red one"})
     done = site.submit("echo", {"value": 1}, tags={"team": "blue"})
@@ -160,6 +162,7 @@ async def test_filters_and_search_and_address_say_the_same(site: Site, page: Pag
     (site.folder / "go").touch()
 
 
+@on_postgres
 async def test_everything_that_matches_is_counted_confirmed_and_done(site: Site, page: Page, axe: Axe):
     broken = [site.submit("broken") for _ in range(5)]
     kept = site.submit("broken", {"text": "another"})
@@ -206,13 +209,13 @@ async def test_everything_that_matches_is_counted_confirmed_and_done(site: Site,
     assert sorted(retried) == sorted(broken[2:])
 
 
-async def test_rules_of_the_status_and_keys_and_a_phone(serve: Serve, page: Page, axe: Axe):
-    site = serve(worker=False)
+@one_engine
+async def test_rules_of_the_status_and_keys_and_a_phone(site: Site, page: Page, axe: Axe):
     await site.sign_in(page)
     await expect(page.get_by_text("tasklib submit greet name=Ada")).to_be_visible()
     await expect(page.get_by_text('greet.submit("Ada")')).to_be_visible()
 
-    task = site.submit("echo")
+    task = site.submit("nobody's")
     await row(page, task).get_by_role("button", name="Actions for task").click()
     for name, reason in [
         ("Retry now", "Only failed tasks can be retried; this one is pending."),
@@ -253,11 +256,11 @@ async def test_rules_of_the_status_and_keys_and_a_phone(serve: Serve, page: Page
 
 def submit_many(site: Site, number: int) -> list[str]:
     with httpx.Client(base_url=site.url, headers={"Authorization": f"Bearer {TOKEN}"}) as client:
-        return [client.post("/api/tasks", json={"type": "echo", "payload": {}}).json()["id"] for _ in range(number)]
+        return [client.post("/api/tasks", json={"type": "nobody's", "payload": {}}).json()["id"] for _ in range(number)]
 
 
-async def test_pages_without_gaps(serve: Serve, page: Page):
-    site = serve(worker=False)
+@on_postgres
+async def test_pages_without_gaps(site: Site, page: Page):
     newest_first = submit_many(site, 120)[::-1]
     await site.sign_in(page)
     shown = page.locator("[data-range]")
@@ -281,7 +284,7 @@ async def test_pages_without_gaps(serve: Serve, page: Page):
 
     # A task that comes now is told of, and nothing moves.
     await expect(page.locator("[data-live=live]")).to_be_visible()
-    new = site.submit("echo")
+    new = site.submit("nobody's")
     await page.get_by_role("button", name="1 new task").click()
     await expect(row(page, new)).to_be_visible()
     await expect(shown).to_have_text("1\u201350 of 121, newest first")
@@ -299,6 +302,7 @@ async def test_pages_without_gaps(serve: Serve, page: Page):
     await expect(page.get_by_role("button", name="Previous page")).to_have_attribute("aria-disabled", "true")
 
 
+@one_engine
 async def test_who_may_only_look_sees_no_actions_and_hostile_text_stays_text(site: Site, page: Page, console: Console):
     hostile = '<img src=x onerror=window.hit=1>"\\ \u202e'
     task = site.submit(hostile, {"<b>": hostile}, tags={"k": hostile})
@@ -332,6 +336,7 @@ def list_index(site: Site, name: str) -> int:
     return 1 + sorted(each["type"] for each in site.api("GET", "/api/types")["types"]).index(name)
 
 
+@on_postgres
 async def test_rows_follow_the_queue_stand_still_under_the_pointer_and_when_paused(site: Site, page: Page):
     first = site.submit("echo", {"value": 1})
     site.wait(first, "completed")
@@ -362,6 +367,7 @@ async def test_rows_follow_the_queue_stand_still_under_the_pointer_and_when_paus
     await shows(page, fourth, third, second, first)
 
 
+@on_postgres
 async def test_a_hundred_rows_stay_while_thousands_of_tasks_finish(site: Site, page: Page):
     first = [site.submit("echo", {"value": at}) for at in range(3)]
     site.wait(first[-1], "completed")
@@ -373,7 +379,7 @@ async def test_a_hundred_rows_stay_while_thousands_of_tasks_finish(site: Site, p
         const look = () => { window.fewest = Math.min(window.fewest, document.querySelectorAll("[data-row]").length); };
         new MutationObserver(look).observe(document.querySelector("main"), {childList: true, subtree: true});
     }""")
-    engine = Engine(Config(database_url=site.env["TASKLIB_DATABASE_URL"]))
+    engine = Engine(Config(database_url=site.database_url))
     try:
         store = await engine.store()
         await submit_several(store, 1000, "echo")

@@ -8,8 +8,8 @@ from playwright.async_api import Locator, Page, expect
 from tasklib import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ControlChange
-from tests.ui.conftest import Axe, Serve
-from tests.ui.looks import in_both_themes, one_engine
+from tests.ui.conftest import Axe
+from tests.ui.looks import in_both_themes, on_postgres, one_engine
 from tests.ui.site import Site
 from tests.waiting import eventually
 
@@ -66,6 +66,7 @@ async def test_figures_and_the_warning_that_nobody_works_on_it(site: Site, page:
     await expect(page.get_by_role("row").filter(has_text="billing/monthly")).to_have_count(3)
 
 
+@on_postgres
 async def test_a_type_that_is_paused_waits_and_goes_on(site: Site, page: Page):
     await site.sign_in(page, path="/types")
     pause = page.get_by_role("switch", name="Pause echo")
@@ -84,8 +85,9 @@ async def test_a_type_that_is_paused_waits_and_goes_on(site: Site, page: Page):
     await expect(figure(row(page, "echo"), "pending")).to_have_text("0")
 
 
-async def test_limits_are_set_and_given_back_to_the_code(site: Site, page: Page, backend_url: str):
-    engine = Engine(Config(database_url=backend_url))
+@one_engine
+async def test_limits_are_set_and_given_back_to_the_code(site: Site, page: Page):
+    engine = Engine(Config(database_url=site.database_url))
     await engine.control(ControlChange(name="echo", default_rate=7))
     await engine.close()
     await site.sign_in(page, path="/types")
@@ -125,6 +127,7 @@ async def test_limits_are_set_and_given_back_to_the_code(site: Site, page: Page,
     assert (held["rateLimit"], held["operatorRateLimit"], held["concurrency"]) == (7, None, None)
 
 
+@on_postgres
 async def test_the_fleet_is_paused_and_limited_from_every_page(site: Site, page: Page):
     await site.sign_in(page, path="/workers")
     await page.get_by_role("button", name="Pause all").click()
@@ -153,6 +156,7 @@ async def test_the_fleet_is_paused_and_limited_from_every_page(site: Site, page:
     assert (held["rateLimit"], held["operatorRateLimit"]) == (None, None)
 
 
+@one_engine
 async def test_who_may_only_look_sees_the_state_and_no_buttons(site: Site, page: Page):
     site.api("PUT", "/api/types/echo", {"paused": True, "concurrency": 4})
     site.api("POST", "/api/tasks/rate-limit", {"tasksPerSecond": 40})
@@ -167,6 +171,7 @@ async def test_who_may_only_look_sees_the_state_and_no_buttons(site: Site, page:
     await expect(page.get_by_role("button", name=changing)).to_have_count(0)
 
 
+@on_postgres
 async def test_a_change_made_elsewhere_shows_by_itself(site: Site, page: Page):
     await site.sign_in(page, path="/types")
     await expect(page.get_by_role("switch", name="Pause echo")).to_have_attribute("aria-checked", "false")
@@ -179,8 +184,7 @@ async def test_a_change_made_elsewhere_shows_by_itself(site: Site, page: Page):
 
 
 @one_engine
-async def test_types_and_limits_are_accessible(serve: Serve, page: Page, axe: Axe):
-    site = serve(worker=False)
+async def test_types_and_limits_are_accessible(site: Site, page: Page, axe: Axe):
     site.submit(ODD)
     site.api("PUT", "/api/types/echo", {"paused": True, "rateLimit": 5})
     site.api("POST", "/api/tasks/pause")

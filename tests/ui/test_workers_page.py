@@ -7,7 +7,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.cli.running import background
 from tests.ui.conftest import Axe, Serve
-from tests.ui.looks import in_both_themes
+from tests.ui.looks import in_both_themes, one_engine
 from tests.ui.site import Site
 from tests.waiting import eventually
 
@@ -56,6 +56,7 @@ async def test_a_worker_shows_what_it_runs_and_leads_there(site: Site, page: Pag
     site.wait(task, "completed")
 
 
+@one_engine
 async def test_a_worker_that_was_killed_is_seen_as_lost(serve: Serve, page: Page, tmp_path: Path, axe: Axe):
     site = serve(worker=False, settings=SHORT)
     await site.sign_in(page, path="/workers")

@@ -95,7 +95,8 @@ def create_app(
     )
     app.state.tasklib = service
     for part in ROUTERS:
-        app.include_router(part.router)
+        # As they are: including a router builds each of its routes anew, for every application.
+        app.router.routes.extend(part.router.routes)
     dashboard.mount_assets(app)
     app.add_exception_handler(RequestValidationError, on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_exception)

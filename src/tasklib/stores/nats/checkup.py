@@ -7,6 +7,7 @@ from typing import Any
 from tasklib.core import codec
 from tasklib.core.errors import SchemaMismatch
 from tasklib.stores.base import Finding
+from tasklib.stores.checkup import LEASE_ENDS_SOON, SEEN_LATELY, clock, leases, unhandled
 from tasklib.stores.nats import schema
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.looks import Looks
@@ -30,7 +31,7 @@ async def findings(bucket: Bucket, mirror: Mirror, looks: Looks, workers: Worker
         return [*found, Finding("error", "schema", message, "run: tasklib migrate")]
     found.append(Finding("ok", "schema", f"version {version} in bucket {bucket.address.bucket}"))
     info = await bucket.run(bucket.info)
-    found += [_clock(bucket.clock.correction), _replicas(info), _room(info), _flushing(info)]
+    found += [clock(-bucket.clock.correction, "server"), _replicas(info), _room(info), _flushing(info)]
     found += [await _backlog(looks, workers), await _leases(bucket, mirror)]
     return found
 
@@ -41,15 +42,6 @@ def _payload(limit: int) -> Finding:
         return Finding("ok", "max_payload", message)
     advice = "set max_payload: 4MB on every server for payloads and results of up to 1 MiB"
     return Finding("warning", "max_payload", message, advice)
-
-
-def _clock(correction: float) -> Finding:
-    message = (
-        f"this machine's clock is {abs(correction):.1f} s {'behind' if correction > 0 else 'ahead of'} the server's"
-    )
-    if abs(correction) < 2:
-        return Finding("ok", "clock", message)
-    return Finding("warning", "clock", message, "the server's clock decides; set this one right for readable logs")
 
 
 def _replicas(info: dict[str, Any]) -> Finding:
@@ -87,20 +79,15 @@ def _flushing(info: dict[str, Any]) -> Finding:
 
 
 async def _backlog(looks: Looks, workers: Workers) -> Finding:
-    served = {name for worker in await workers.all() if worker.stopped_at is None for name in worker.names}
-    waiting = [name for name, stats in (await looks.stats()).items() if stats.pending + stats.waiting]
-    alone = sorted(set(waiting) - served)
-    if not alone:
-        return Finding("ok", "workers", "every task type that waits has a live worker")
-    names = ", ".join(repr(name) for name in alone[:10])
-    return Finding("warning", "workers", f"tasks wait that no live worker handles: {names}", "start a worker for them")
+    live = [each for each in await workers.all() if each.stopped_at is None and each.seconds_since_seen <= SEEN_LATELY]
+    served = {name for worker in live for name in worker.names}
+    waiting = {name for name, stats in (await looks.stats()).items() if stats.oldest_due_seconds is not None}
+    return unhandled(sorted(waiting - served))
 
 
 async def _leases(bucket: Bucket, mirror: Mirror) -> Finding:
     await bucket.run(mirror.sync)
     now = bucket.clock.micros()
-    expired = sum(1 for found in mirror.index.running.values() if found.locked is not None and found.locked <= now)
-    if expired:
-        message = f"{expired} running tasks have an expired lease"
-        return Finding("warning", "leases", message, "workers expire them within seconds: is one running?")
-    return Finding("ok", "leases", "none expired")
+    left = [found.locked - now for found in mirror.index.running.values() if found.locked is not None]
+    expired = sum(each <= 0 for each in left)
+    return leases(expired, sum(each <= LEASE_ENDS_SOON * 1_000_000 for each in left) - expired)

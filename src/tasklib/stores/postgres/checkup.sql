@@ -6,15 +6,76 @@ SELECT
     current_setting('server_version'),
     clock_timestamp(),
     pg_is_in_recovery(),
-    current_setting('transaction_read_only')::boolean,
-    (SELECT max(clock_timestamp() - xact_start) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'),
-    (
-        SELECT format('pid %s, %s, %s', pid, coalesce(nullif(application_name, ''), 'unnamed'), state)
-        FROM pg_catalog.pg_stat_activity
-        WHERE backend_type = 'client backend' AND xact_start IS NOT NULL
-        ORDER BY xact_start
-        LIMIT 1
-    );
+    current_setting('transaction_read_only')::boolean;
+
+-- name: connections
+-- How many there are, how many there may be, and who has the most.
+SELECT
+    count(*),
+    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+    mode() WITHIN GROUP (ORDER BY coalesce(nullif(application_name, ''), 'unnamed'))
+FROM pg_catalog.pg_stat_activity
+WHERE backend_type = 'client backend';
+
+-- name: old_transactions
+-- Those that began $1 ago, and those in which nothing has happened for $2. The oldest is first.
+SELECT pid, application_name, usename, state, xact_start
+FROM pg_catalog.pg_stat_activity
+WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()
+  AND (
+    xact_start < clock_timestamp() - $1::interval
+    OR state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - $2::interval
+  )
+ORDER BY xact_start
+LIMIT 10;
+
+-- name: blockers
+-- Who keeps others from our tables: whoever has locked one of them whole, and whoever others with locks there wait for.
+-- Somebody who waits, too, is not to blame. No table of ours is read: it may be the one that is locked.
+WITH ours AS (
+    SELECT c.oid, c.relname
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname IN (
+        'tasks', 'task_workers', 'task_controls', 'task_counts', 'task_tokens', 'task_audit', 'task_migrations'
+    )
+),
+locks AS (
+    SELECT l.pid, l.mode, l.granted, o.relname
+    FROM pg_catalog.pg_locks l JOIN ours o ON o.oid = l.relation
+    WHERE l.locktype = 'relation'
+      AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+),
+whole AS (
+    SELECT pid, mode, relname, granted
+    FROM locks
+    WHERE mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+),
+waits AS (
+    SELECT w.pid AS waiting, unnest(pg_blocking_pids(w.pid)) AS pid
+    FROM (SELECT DISTINCT pid FROM pg_catalog.pg_locks WHERE NOT granted) w
+    WHERE w.pid IN (SELECT pid FROM locks)
+)
+SELECT
+    pid,
+    application_name,
+    usename,
+    state,
+    xact_start,
+    (SELECT string_agg(DISTINCT format('%s on %s', mode, relname), ', ') FROM whole w WHERE w.pid = a.pid AND granted),
+    (SELECT count(DISTINCT waiting) FROM waits w WHERE w.pid = a.pid),
+    -- Whoever wants to write, or to read, must wait even behind one who waits for such a lock.
+    EXISTS (SELECT FROM whole),
+    EXISTS (SELECT FROM whole WHERE mode = 'AccessExclusiveLock')
+FROM pg_catalog.pg_stat_activity a
+WHERE pid <> pg_backend_pid() AND pid NOT IN (SELECT waiting FROM waits)
+  AND (
+    pid IN (SELECT pid FROM whole WHERE granted)
+    OR pid IN (SELECT pid FROM waits)
+       -- Others wait for every transaction now and then. Not for one that does nothing, nor for this long.
+       AND (state LIKE 'idle in transaction%' OR xact_start < clock_timestamp() - $2::interval)
+  )
+ORDER BY xact_start
+LIMIT 10;
 
 -- name: dead_rows
 SELECT n_live_tup, n_dead_tup, greatest(last_vacuum, last_autovacuum)
@@ -40,11 +101,12 @@ ORDER BY name
 LIMIT 100;
 
 -- name: leases
+-- Those that have ended, and those that end within $2.
 SELECT
     count(*) FILTER (WHERE locked_until <= statement_timestamp() + $1::interval),
     count(*) FILTER (
         WHERE locked_until > statement_timestamp() + $1::interval
-          AND locked_until <= statement_timestamp() + $1::interval + interval '30 seconds'
+          AND locked_until <= statement_timestamp() + $1::interval + $2::interval
     )
 FROM {schema}.tasks
 WHERE state = 'running';

@@ -11,13 +11,16 @@ import apsw
 
 from tasklib.core.errors import SchemaMismatch
 from tasklib.stores.base import Finding
-from tasklib.stores.sqlite import filesystem, schema
+from tasklib.stores.checkup import LEASE_ENDS_SOON, leases, unhandled
+from tasklib.stores.sqlite import filesystem, holders, schema
 from tasklib.stores.sqlite.address import Address
 from tasklib.stores.sqlite.batches import SQL, values_of
 from tasklib.stores.sqlite.connection import WAL_KEPT_BYTES
 from tasklib.stores.sqlite.rows import seconds
 
-_NAMES_SHOWN = 10
+PATIENCE_MS = 3000
+"""How long the check-up waits for its turn to write. In a queue that works it is a matter of milliseconds."""
+_CLOCK_SET_BACK = 2.0
 
 
 def check_up(connection: apsw.Connection, address: Address, clock_offset: float) -> list[Finding]:
@@ -25,9 +28,11 @@ def check_up(connection: apsw.Connection, address: Address, clock_offset: float)
     findings += _schema(connection)
     if address.path is not None:
         findings += _file(connection, address.path)
+        findings += _locks(connection, address.path)
     if any(finding.subject == "schema" and finding.level != "ok" for finding in findings):
         return findings  # there is nothing more to look at
-    return [*findings, *_claim_plan(connection), *_backlog(connection, clock_offset)]
+    findings.append(_claim_plan(connection))
+    return [*findings, *_queue(connection, clock_offset)]
 
 
 def plan_of_claim(connection: apsw.Connection) -> str:
@@ -75,7 +80,8 @@ def _file(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
         yield Finding("error", "journal", f"journal mode is {journal}", "set it back: PRAGMA journal_mode=wal")
     size = _size(_wal(path))
     if size > WAL_KEPT_BYTES:
-        advice = "somebody keeps an old read transaction open; end it, and the next clean-up cuts the log"
+        reading = _list(holders.readers(path))
+        advice = f"somebody keeps an old read transaction open ({reading}); end it, and the next clean-up cuts the log"
         yield Finding("warning", "log size", f"the write-ahead log has {size:,} bytes", advice)
     else:
         yield Finding("ok", "log size", f"the write-ahead log has {size:,} bytes")
@@ -86,24 +92,46 @@ def _file(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
         yield Finding("error", "integrity", "; ".join(problems), "restore the file from a backup")
 
 
-def _claim_plan(connection: apsw.Connection) -> Iterator[Finding]:
-    plan = plan_of_claim(connection)
+def _claim_plan(connection: apsw.Connection) -> Finding:
+    try:
+        plan = plan_of_claim(connection)
+    except apsw.SQLError as error:  # the statement names its index
+        plan = str(error)
     if "USING COVERING INDEX ix_tasks_ready" in plan or "USING INDEX ix_tasks_ready" in plan:
-        yield Finding("ok", "claim", "a claim uses ix_tasks_ready")
+        return Finding("ok", "claim", "a claim uses ix_tasks_ready")
+    advice = "create the index again: tasklib migrate --sql shows how"
+    return Finding("error", "claim", f"a claim does not use ix_tasks_ready: {plan}", advice)
+
+
+def _locks(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
+    """All writers take turns, so one that does not end its transaction stops every other."""
+    connection.set_busy_timeout(PATIENCE_MS)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("ROLLBACK")
+    except apsw.BusyError:
+        message = f"nobody could write for {PATIENCE_MS / 1000:g} s: {_list(holders.writers(path))} has the write lock"
+        yield Finding("error", "locks", message, "let that process end its transaction, or end the process")
     else:
-        yield Finding("error", "claim", f"a claim does not use ix_tasks_ready: {plan}", "create the index again")
+        yield Finding("ok", "locks", "nobody keeps others from writing")
+    finally:
+        connection.set_busy_timeout(0)  # waiting is the lane's business
 
 
-def _backlog(connection: apsw.Connection, clock_offset: float) -> Iterator[Finding]:
+def _list(processes: list[str]) -> str:
+    return ", ".join(processes) or "a process that this system does not name"
+
+
+def _queue(connection: apsw.Connection, clock_offset: float) -> Iterator[Finding]:
     offset = {"offset": seconds(clock_offset)}
-    names: list[str] = values_of(connection, SQL["unattended"], offset)
-    if names:
-        shown = ", ".join(names[:_NAMES_SHOWN]) + (", ..." if len(names) > _NAMES_SHOWN else "")
-        yield Finding("warning", "backlog", f"no live worker handles: {shown}", "start a worker that has these tasks")
-    expiring = connection.execute(SQL["expiring"], offset).get
-    if expiring:
-        message = f"{expiring} running tasks have leases that end within 10 seconds, or ended"
-        yield Finding("warning", "leases", message, "are their workers alive?")
+    ahead = connection.execute(SQL["newest_ahead"], offset).get or 0.0
+    if ahead > _CLOCK_SET_BACK:
+        message = f"the newest task is from {ahead:.0f} s in the future: this machine's clock was set back"
+        yield Finding("warning", "clock", message, "the clock decides when tasks are due; set it right")
+    else:
+        yield Finding("ok", "clock", "this machine's clock decides, and no task is from its future")
+    yield unhandled(values_of(connection, SQL["unattended"], offset))
+    yield leases(*connection.execute(SQL["leases"], {**offset, "soon": seconds(LEASE_ENDS_SOON)}).get)
 
 
 def _wal(path: Path) -> Path:

@@ -542,13 +542,23 @@ SELECT coalesce(max(version), 0) FROM task_migrations
 -- name: record_migration
 INSERT INTO task_migrations (version, name) VALUES (:version, :name)
 
+-- The check-up names no index: it works when one is missing, too.
 -- name: unattended
-SELECT json_group_array(DISTINCT name) FROM tasks INDEXED BY ix_tasks_ready
+SELECT json_group_array(DISTINCT name) FROM tasks
 WHERE ready = 1 AND name NOT IN (
     SELECT n.value FROM task_workers AS w, json_each(w.names) AS n
     WHERE w.stopped_at IS NULL AND w.seen_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '-60 seconds')
 )
 
--- name: expiring
-SELECT count(*) FROM tasks INDEXED BY ix_tasks_running
-WHERE state = 'running' AND locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '+10 seconds')
+-- name: leases
+-- Those that have ended, and those that end soon.
+SELECT
+    count(*) FILTER (WHERE locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
+    count(*) FILTER (WHERE locked_until > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset))
+FROM tasks
+WHERE state = 'running' AND locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :soon)
+
+-- name: newest_ahead
+-- By how many seconds the newest task is from the future.
+SELECT (julianday(created_at) - julianday('now', :offset)) * 86400 FROM tasks ORDER BY id DESC LIMIT 1
+

@@ -31,6 +31,7 @@ from tasklib.testing.suite.access import Audit, Tokens
 from tasklib.testing.suite.batches import Batches
 from tasklib.testing.suite.builders import OpenStore
 from tasklib.testing.suite.cancelling import Cancelling
+from tasklib.testing.suite.checkups import CheckUps
 from tasklib.testing.suite.claiming import Claiming
 from tasklib.testing.suite.closing import Closing
 from tasklib.testing.suite.controls import ControlsKept
@@ -95,6 +96,7 @@ class StoreSuite(
     Waking,
     Strangers,
     Schema,
+    CheckUps,
     Closing,
 ):
     pytestmark: ClassVar = [pytest.mark.asyncio]

@@ -7,7 +7,7 @@ from typing import cast
 
 from tasklib.core.lifecycle import Phase
 from tasklib.stores.base import Admin, Store
-from tasklib.testing.suite.builders import OpenStore, claim, fetch, in_phase, submit
+from tasklib.testing.suite.builders import OpenStore, fetch, in_phase
 
 
 class Schema:
@@ -34,12 +34,6 @@ class Schema:
         others = await asyncio.gather(*(open_store() for _ in range(5)))
         for other in others:
             assert await fetch(other, task.id) == task
-
-    async def test_a_check_up_of_a_healthy_store_finds_no_error(self, store: Store) -> None:
-        await submit(store)
-        await claim(store)
-        findings = await cast(Admin, store).check_up()
-        assert {finding.level for finding in findings} <= {"ok", "warning"}
 
     async def test_the_traits_name_the_engine(self, store: Store) -> None:
         assert store.traits.engine
