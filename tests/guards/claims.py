@@ -7,8 +7,7 @@ CLAIM = "stores/postgres/claim.sql"
 PERMITS = "stores/permits.py"
 NATS_CLAIMS = "stores/nats/claims.py"
 FIT = (
-    "t.state IN ('pending', 'failed') AND t.completed_at IS NULL"
-    " AND coalesce(t.next_retry_at, t.scheduled_at) <= :now"
+    "t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now"
 )
 ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
 PG = "tests/stores/test_postgres.py::"

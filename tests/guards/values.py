@@ -69,7 +69,7 @@ VALUES = (
         "size is counted in bytes",
         CODEC,
         'len(text.encode("utf-8", "surrogatepass"))',
-        f"{T}test_a_text_is_measured_in_bytes",
+        f"{T}test_too_large_is_refused_with_both_sizes",
         put="len(text)",
     ),
     one(
