@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test bench screenshots fmt clean
+.PHONY: help install ui demo check test guards bench screenshots fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ check: install ## lint, formatting, types, layers
 test: ui ## run the tests; ARGS='-k retry', JOBS=4
 	$(BIN)/python ui/build.py run test
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+
+guards: ui ## take each guard away in turn and show the test that notices; ONLY='nats lease' some, JOBS=4
+	@$(BIN)/python -m tests.guards.run --jobs $(JOBS) $(ONLY)
 
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)

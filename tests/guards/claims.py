@@ -244,9 +244,15 @@ LIMITS = (
         "nats: claims under one limit exclude each other",
         NATS_CLAIMS,
         'limits = self._snapshot.limit_writes(Counter(record.head["name"] for record in claimed))',
-        suite("test_it_is_exact_over_several_stores", "nats"),
         "tests/stores/test_nats.py::test_claims_under_a_limit_exclude_each_other",
         put="limits: list[Write] = []",
+    ),
+    one(
+        "nats: a taken task takes its token",
+        NATS_CLAIMS,
+        "[*snapshot.limit_writes({name: 1}), write_of(claimed)]",
+        suite("test_a_rate_holds_for_taking_and_claiming_together", "nats", "work"),
+        put="[write_of(claimed)]",
     ),
 )
 

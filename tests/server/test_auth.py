@@ -53,7 +53,7 @@ def mounted(app: FastAPI, how: str) -> tuple[Any, str]:
 
 @pytest.mark.parametrize("how", ["alone", "starlette", "fastapi"])
 async def test_every_route_needs_a_token(memory_engine: Engine, how: str):
-    app, prefix = mounted(make_app(memory_engine), how)
+    app, prefix = mounted(make_app(memory_engine, stream_seconds=0.1), how)
     public: set[tuple[str, str]] = set()
     async with client_of(app, token=None) as client:
         for method, path in routes():

@@ -1,4 +1,4 @@
-"""A queue in which every text is hostile, through every page: nothing runs, nothing opens, nothing invisible is left."""
+"""A queue in which every text is hostile, through every page: nothing runs, nothing opens, nothing invisible stays."""
 
 from pathlib import Path
 from urllib.parse import quote
