@@ -288,6 +288,18 @@ NATS_GUARDS = (
         suite(OTHER_EXTENDS, "nats"),
         within="def prolonged",
     ),
+    one(
+        "nats: a task is deleted under its version",
+        "stores/nats/operates.py",
+        'record.head["version"] != version or ',
+        suite("test_a_task_that_moved_on_is_not", "nats"),
+    ),
+    one(
+        "nats: only a finished task is deleted",
+        "stores/nats/operates.py",
+        ' or record.head["completed_at"] is None',
+        suite("test_an_unfinished_task_is_not", "nats", "running"),
+    ),
 )
 
 GUARDS = (*SQLITE_GUARDS, *POSTGRES_GUARDS, *NATS_GUARDS)
