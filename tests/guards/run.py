@@ -32,6 +32,14 @@ TEST_SECONDS = 40
 """A guard whose loss makes a test wait for ever is noticed after this."""
 RUN_SECONDS = 300
 COPIED = ("src", "tests", "pyproject.toml")
+PLUGINS = (
+    "pytest_asyncio.plugin",
+    "pytest_timeout",
+    "_hypothesis_pytestplugin",
+    "tasklib.testing.plugin",
+    "xdist.plugin",
+)
+"""Named, because loading all that are installed takes longer than most of the tests."""
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "ui", "*.pyc")
 
 
@@ -60,6 +68,9 @@ def main() -> int:
     parser.add_argument("words", nargs="*", metavar="WORD", help="only guards with one of these in their names")
     parser.add_argument("-j", "--jobs", type=int, default=2)
     given = parser.parse_args()
+    # A shell starts what it puts in the background with Ctrl-C ignored; and a kill must not leave servers behind.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     chosen = [guard for guard in GUARDS if not given.words or any(word in guard.name for word in given.words)]
     if not chosen:
         say("no guard has such a name")
@@ -144,9 +155,13 @@ def proved(guards: Sequence[Guard], trees: Sequence[Path], environment: dict[str
 
     done: list[Found] = []
     with ThreadPoolExecutor(len(trees)) as pool:
-        for future in as_completed([pool.submit(prove, guard) for guard in guards]):
-            done.append(future.result())
-            progress(len(done), len(guards), done[-1])
+        try:
+            for future in as_completed([pool.submit(prove, guard) for guard in guards]):
+                done.append(future.result())
+                progress(len(done), len(guards), done[-1])
+        except BaseException:  # Ctrl-C: those under way end, the others do not begin
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     order = {guard.name: place for place, guard in enumerate(guards)}
     return sorted(done, key=lambda found: order[found.guard.name])
 
@@ -164,10 +179,11 @@ def pytest(
     report = tree / "report.xml"
     report.unlink(missing_ok=True)
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", f"--timeout={TEST_SECONDS}", "--tb=line", *more]
+    options += [word for plugin in PLUGINS for word in ("-p", plugin)]
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", *options, f"--junitxml={report}", *names],
         cwd=tree,
-        env={**environment, "PYTHONPATH": str(tree / "src")},
+        env={**environment, "PYTHONPATH": str(tree / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
