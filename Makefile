@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test model bench screenshots fmt clean
+.PHONY: help install ui demo check test model bench screenshots fmt clean guards
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ test: ui ## run the tests; ARGS='-k retry', JOBS=4
 model: install ## random steps on all engines against a model, and races, for longer; EXAMPLES=2000, TASKLIB_SEED=...
 	TASKLIB_MODEL_EXAMPLES=$(or $(EXAMPLES),300) TASKLIB_MODEL_SHRINK=1 TASKLIB_RACES=20 \
 		$(BIN)/pytest -q --timeout=0 tests/model tests/races $(ARGS)
+
+guards: ui ## take each guard away in turn and show the test that notices; ONLY='nats lease' some, JOBS=4
+	@$(BIN)/python -m tests.guards.run --jobs $(JOBS) $(ONLY)
 
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)

@@ -2,13 +2,14 @@
 
 import json
 import logging
+import sys
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import pytest
 
 from tasklib import task
-from tasklib.cli.logs import JsonFormatter
+from tasklib.cli.logs import JsonFormatter, TextFormatter
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine import events
@@ -51,6 +52,21 @@ def test_every_step_is_told_with_its_fields_and_without_payloads(
 def test_passwords_in_urls_are_masked_in_json_logs():
     record = logging.LogRecord("x", logging.INFO, __file__, 1, "at %s", ("postgresql://me:pw@db/x",), None)
     assert "pw" not in json.loads(JsonFormatter().format(record))["message"]
+
+
+def test_logs_hold_no_passwords_and_no_forged_lines():
+    hostile = "postgresql://me:pw@db/x\n2026-01-01 00:00:00Z ERROR   tasklib: forged\x1b[2J\u202e"
+    try:
+        raise ValueError(hostile)
+    except ValueError:
+        record = logging.LogRecord("x", logging.ERROR, __file__, 1, "at %s", (hostile,), sys.exc_info())
+    for formatter in (TextFormatter(), JsonFormatter()):
+        text = formatter.format(record)
+        assert ":pw@" not in text
+        assert not set(text) & set("\x1b\u202e")
+        first, *rest = text.splitlines()
+        assert all(line.startswith("    ") for line in rest), "what follows belongs to the record"
+        assert "forged" in first
 
 
 def test_many_leases_lost_at_once_are_one_line(caplog: pytest.LogCaptureFixture):

@@ -20,6 +20,11 @@ def greet(name: str) -> str:
     return f"hello {name}"
 
 
+@task(registry=registry)
+def log_in(user: str) -> dict[str, str]:
+    return {"user": user, "session_token": "geheim"}
+
+
 @task(registry=registry, max_retries=0)
 def break_down(text: str) -> None:
     raise ValueError(text)

@@ -33,6 +33,13 @@ def test_errors_are_escaped_too(cli: Cli, queue: Queue):
         assert not set(ran.out) & set("\x1b\x07\x9b\r\u202e\u2066")
 
 
+def test_markup_means_nothing(cli: Cli):
+    ran = cli("submit", "x", "--key", "[bold red]k[/]", "--json")
+    assert ran.code == 0
+    again = cli("submit", "x", "--key", "[bold red]k[/]")
+    assert "[bold red]k[/]" in again.err
+
+
 def test_json_is_exact_and_plain_ascii(cli: Cli):
     cli("submit", EVIL)
     ran = cli("list", "--json")
@@ -52,9 +59,11 @@ def test_passwords_in_urls_are_masked_everywhere(cli: Cli, queue: Queue):
         assert "ada:***@" in ran.out + ran.err
 
 
-def test_values_under_secret_keys_are_masked(cli: Cli):
+def test_values_under_secret_keys_are_masked(cli: Cli, queue: Queue):
     payload = {"user": "ada", "password": "geheim", "deep": [{"api_key": "geheim", "accessToken": "geheim"}]}
-    task_id = cli("submit", "x", "--payload", json.dumps(payload)).out.strip()
-    for ran in (cli("show", task_id), cli("show", task_id, "--json"), cli("list", "--json")):
+    task_id = cli("submit", "x", "--payload", json.dumps(payload), "--tag", "auth_token=geheim").out.strip()
+    finished = str(queue.finished("log_in", user="ada"))
+    outputs = [cli("show", each, *form) for each in (task_id, finished) for form in ((), ("--json",))]
+    for ran in (*outputs, cli("list", "--json")):
         assert "geheim" not in ran.out
         assert "ada" in ran.out

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.applications import Starlette
 from starlette.routing import Mount
+from starlette.websockets import WebSocket
 
 from tasklib.core.errors import InvalidConfig, StoreUnavailable
 from tasklib.core.redact import redact
@@ -52,7 +53,7 @@ def mounted(app: FastAPI, how: str) -> tuple[Any, str]:
 
 @pytest.mark.parametrize("how", ["alone", "starlette", "fastapi"])
 async def test_every_route_needs_a_token(memory_engine: Engine, how: str):
-    app, prefix = mounted(make_app(memory_engine), how)
+    app, prefix = mounted(make_app(memory_engine, stream_seconds=0.1), how)
     public: set[tuple[str, str]] = set()
     async with client_of(app, token=None) as client:
         for method, path in routes():
@@ -167,6 +168,31 @@ async def test_tokens_are_kept_hashed(engine: Engine):
     assert len(stored.digest) == 64
 
 
+async def test_tokens_and_cookies_are_compared_in_constant_time(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    """By the function that is made for it, and with every token there is: how long it takes tells nothing."""
+    compared: list[tuple[bytes, bytes]] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return one == other
+
+    monkeypatch.setattr("hmac.compare_digest", compare)
+    stored = [await token_for(memory_engine, Role.READ_ONLY, f"token {number}") for number in range(3)]
+    settings = ServerSettings(token=TOKEN)
+    keyring = Keyring(memory_engine, settings)
+    for token, number in ((TOKEN, 1), (stored[0], 4), (stored[2], 4)):
+        compared.clear()
+        assert await keyring.match(token.encode()) is not None
+        assert len(compared) == number
+        assert all(len(one) == len(other) == 64 for one, other in compared), "hashes, never the tokens themselves"
+    owner = await keyring.match(TOKEN.encode())
+    assert owner is not None
+    sessions = Sessions(keyring, settings)
+    compared.clear()
+    assert await sessions.open(sessions.issue(owner)) == owner
+    assert [len(one) for one, _ in compared] == [64]
+
+
 async def test_known_tokens_outlast_an_outage(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
     token = await token_for(memory_engine, Role.READ_ONLY)
     async with client_of(make_app(memory_engine), token) as client:
@@ -199,9 +225,22 @@ async def test_web_sockets_are_closed(memory_engine: Engine):
     async def send(message: Any) -> None:
         sent.append(message)
 
-    scope = {"type": "websocket", "path": "/api/events", "headers": [], "query_string": b"", "subprotocols": []}
-    await make_app(memory_engine)(scope, receive, send)
-    assert [message["type"] for message in sent] == ["websocket.close"]
+    async def welcome(socket: WebSocket) -> None:
+        await socket.accept()
+
+    app = make_app(memory_engine)
+    app.add_api_websocket_route("/api/socket", welcome)
+    for path in ("/api/events", "/api/socket"):
+        sent.clear()
+        scope: dict[str, Any] = {
+            "type": "websocket",
+            "path": path,
+            "headers": [],
+            "query_string": b"",
+            "subprotocols": [],
+        }
+        await app(scope, receive, send)
+        assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 # -- browsers ---------------------------------------------------------------------------------------------------------
@@ -354,15 +393,32 @@ async def test_without_authentication_other_sites_still_change_nothing(memory_en
             refused(await client.post("/api/tasks/pause", headers=forged), 403, "cross_site")
 
 
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data:",
+    "font-src": "'self'",
+    "connect-src": "'self'",
+    "base-uri": "'self'",
+    "form-action": "'self'",
+    "frame-ancestors": "'none'",
+}
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
 async def test_headers(quick: httpx.AsyncClient):
     for path in ("/api/tasks", "/login", "/assets/login.js", "/nowhere", "/healthz", "/api/tasks?limit=0"):
         answer = await quick.get(path)
         policy = answer.headers["content-security-policy"]
-        assert "frame-ancestors 'none'" in policy
-        assert "default-src 'none'" in policy
-        assert "unsafe" not in policy
-        assert answer.headers["x-content-type-options"] == "nosniff"
-        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert dict(each.strip().split(" ", 1) for each in policy.split(";")) == POLICY
+        assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
         assert answer.headers["cache-control"] == ("no-cache" if path.startswith("/assets") else "no-store")
 
 

@@ -2,16 +2,18 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
 
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRefused, StoreUnavailable
 from tasklib.core.task import Claim
-from tasklib.stores.base import Filter
+from tasklib.stores.base import ControlChange, Filter
 from tasklib.stores.postgres import PostgresStore
 from tasklib.testing.suite.builders import (
+    WORK,
     apply,
     claim,
     completed,
@@ -23,6 +25,7 @@ from tests.databases import new_database
 from tests.servers import QUICK, PostgresServer
 from tests.waiting import eventually_async
 
+T = TypeVar("T")
 Execute = Callable[[str], list[tuple[object, ...]]]
 
 
@@ -167,6 +170,71 @@ async def test_a_locked_table_is_waited_for_no_longer_than_the_deadline(
         connection.rollback()
         await submit(impatient)  # and then all is well
     await impatient.close()
+
+
+@pytest.mark.parametrize("way", ["claim", "promotion", "limit"])
+async def test_a_row_in_other_hands_holds_up_no_claim(
+    store: PostgresStore, postgres_url: str, postgres_server: str, schema: str, way: str
+):
+    """A person's open transaction, or another worker's: what it holds is passed over, and nobody waits for it."""
+    held, free = [await submit(store, delay_seconds=60 if way == "promotion" else None) for _ in range(2)]
+    if way == "limit":
+        await store.control(ControlChange(name=WORK, operator_rate=100))
+    impatient = PostgresStore(postgres_url, call_timeout=5)
+    await impatient.open()
+    impatient.clock_offset += 61
+    with psycopg.connect(postgres_server) as connection:
+        connection.execute(f"SELECT FROM {schema}.tasks WHERE id = '{held}' FOR UPDATE".encode())
+        assert [claimed.id for claimed in await claim(impatient, 2)] == [free]
+        connection.rollback()
+        assert [claimed.id for claimed in await claim(impatient, 2)] == [held]
+    await impatient.close()
+
+
+async def in_the_way(
+    postgres_server: str, schema: str, psql: Execute, statements: list[str], call: Coroutine[Any, Any, T]
+) -> T:
+    """What a call comes to that meets another transaction, which commits once the call waits for it."""
+    waiting = f"SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%{schema}%'"
+    with psycopg.connect(postgres_server, options=f"-c search_path={schema}") as other:
+        for statement in statements:
+            other.execute(statement.encode())
+        running = asyncio.create_task(call)
+        await eventually_async(lambda: running.done() or psql(waiting), timeout=10)
+        other.commit()
+    return await running
+
+
+async def test_a_task_that_was_taken_meanwhile_is_not_taken_again(
+    store: PostgresStore, postgres_server: str, schema: str, psql: Execute
+):
+    """Both saw it waiting: the second finds, when it is its turn, that the version has moved on."""
+    task_id = await submit(store)
+    taken = "UPDATE tasks SET state = 'running', worker_id = 'first', ready = false, version = version + 1"
+    assert await in_the_way(postgres_server, schema, psql, [taken], store.take(task_id, 0, "second", 60)) is None
+    task = await fetch(store, task_id)
+    assert (task.worker_id, task.version) == ("first", 1)
+
+
+async def test_a_rate_is_read_after_whoever_has_it(
+    store: PostgresStore, postgres_server: str, schema: str, psql: Execute
+):
+    await submit_several(store, 5)
+    await store.control(ControlChange(name=WORK, operator_rate=0.01))
+    used = "UPDATE task_controls SET tokens = 0, refilled_at = clock_timestamp()"
+    assert await in_the_way(postgres_server, schema, psql, [used], claim(store, 5)) == []
+
+
+async def test_what_runs_is_counted_after_whoever_has_the_limit(
+    store: PostgresStore, postgres_server: str, schema: str, psql: Execute
+):
+    first, _ = await submit_several(store, 2)
+    await store.control(ControlChange(name=WORK, concurrency=1))
+    filled = [
+        "SELECT FROM task_controls FOR UPDATE",
+        f"UPDATE tasks SET state = 'running', ready = false, version = version + 1 WHERE id = '{first}'",
+    ]
+    assert await in_the_way(postgres_server, schema, psql, filled, claim(store, 5)) == []
 
 
 async def test_a_pool_in_use_is_waited_for_no_longer_than_the_deadline(

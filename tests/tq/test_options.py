@@ -18,6 +18,7 @@ from tasklib import (
     TaskNotFound,
     TaskQueue,
 )
+from tasklib.doors.blocking import run_blocking
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tests.tq.looking import need
@@ -92,6 +93,19 @@ def test_payloads_that_are_no_json_are_refused(local_queue: TaskQueue, payload: 
     local_queue.register_handler("test", abs)
     with pytest.raises(InvalidValue, match="payload"):
         local_queue.enqueue("test", payload)
+
+
+def test_the_size_limit_of_payloads_is_a_setting(memory_url: str):
+    engine = Engine(Config(database_url=memory_url, max_payload_bytes=100))
+    queue = TaskQueue(engine=engine, enable_worker=False)
+    queue.register_handler("checked", len, payload_type=str)
+    for name in ("unchecked", "checked"):
+        queue.enqueue(name, "x" * 98)
+        with pytest.raises(InvalidValue, match="the limit is 100"):
+            queue.enqueue(name, "x" * 99)
+    assert queue.stats()["pending"] == 2
+    queue.stop()
+    run_blocking(engine.close())
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, 5, None, "a\0"])

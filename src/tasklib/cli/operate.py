@@ -17,6 +17,7 @@ from tasklib.cli.progress import progress_bar
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, span
 from tasklib.core.errors import InvalidOption, TaskConflict, TaskNotFound
+from tasklib.core.options import check_delay
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.engine import Engine
 
@@ -80,6 +81,7 @@ def cleanup(
             f"--state {wrong[0]}: only completed, failed and cancelled tasks can be cleaned up", field="state"
         )
     which = [str(each.value) for each in states]
+    check_delay(older_than, "older_than")
     found = session.run(lambda engine: engine.prune(which, older_than, _BATCH, dry_run=True))
     listed = " and ".join(filter(None, (", ".join(which[:-1]), which[-1])))
     what = f"{listed} tasks that finished more than {span(older_than)} ago"

@@ -17,7 +17,7 @@ from tasklib.cli.loading import load
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, instant
 from tasklib.core import codec
-from tasklib.core.errors import InvalidInput, TaskValidationError
+from tasklib.core.errors import InvalidInput, InvalidOption, TaskValidationError
 from tasklib.core.options import SubmitOptions, check_name
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import NewTask, Task
@@ -179,8 +179,8 @@ def _payload(text: str | None, words: list[str] | None) -> Any:
 
 
 def _whole_seconds(timeout: float) -> int:
-    if timeout != int(timeout):
-        raise InvalidInput(f"--timeout must be whole seconds, got {timeout:g}", field="timeout")
+    if not timeout.is_integer():  # nor is one beyond all numbers
+        raise InvalidOption(f"timeout_seconds must be whole seconds, got {timeout:g}", field="timeout_seconds")
     return int(timeout)
 
 

@@ -14,6 +14,7 @@ from tasklib.cli.output import Column
 from tasklib.cli.session import Session
 from tasklib.cli.times import absolute
 from tasklib.core.errors import MissingExtra
+from tasklib.core.options import check_name
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import AuditEntry, Token
 
@@ -120,6 +121,8 @@ def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="As `tasklib token list` prints it.")],
 ) -> None:
     """Revoke a token. Servers refuse it, and sessions begun with it, within seconds."""
+
+    check_name(token_id, "id")
 
     async def work(engine: Engine) -> bool:
         store = await engine.store()

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import SubmitOptions, check_whole
+from tasklib.core.options import SubmitOptions, check_tags, check_whole
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import NewTask, Task, TaskState
 from tasklib.doors.blocking import run_blocking
@@ -139,6 +139,8 @@ async def list_tasks_async(
     check_whole("limit", limit, 1, LIST_LIMIT)
     if state is not None and state not in set(TaskState):
         raise InvalidOption(f"state must be one of {', '.join(TaskState)}, got {state!r:.60}", field="state")
+    if tags is not None:
+        check_tags(tags)
     where = Filter(
         states=None if state is None else [state],
         names=None if name is None else [name],

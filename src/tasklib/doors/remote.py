@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -15,13 +16,15 @@ from uuid import UUID
 from tasklib.core import codec, errors
 from tasklib.core.errors import InvalidInput, MissingExtra, StoreUnavailable, TaskLibError, TaskNotFound, WaitTimeout
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import SubmitOptions
+from tasklib.core.options import INT32, SubmitOptions, check_name, check_run_at, check_tags, check_whole
 from tasklib.core.task import Task, TaskState, is_terminal
 from tasklib.doors.blocking import run_blocking
 
 if TYPE_CHECKING:
     import httpx
 
+LARGEST_BODY_BYTES = 256 * 1024 * 1024
+"""The server has limits of its own; no setting of it allows more than this."""
 LONGEST_WAIT_SECONDS = 20.0
 """One request waits no longer than this; a longer wait is several."""
 
@@ -60,23 +63,26 @@ class RemoteQueue:
         tags: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> UUID:
+        # Checked here as by any other door, and in its words. Each part by itself: what goes around them on the way
+        # is no part of what is limited.
+        check_name(name)
+        text = codec.encode(payload, field="payload", limit=LARGEST_BODY_BYTES)
+        if max_attempts is not None:
+            check_whole("max_attempts", max_attempts, 0, INT32)
         SubmitOptions(
-            run_at=run_at,
-            timeout_seconds=timeout_seconds,
-            priority=priority,
-            tags=tags,
-            idempotency_key=idempotency_key,
+            run_at=run_at, timeout_seconds=timeout_seconds, priority=priority, idempotency_key=idempotency_key
         )
         options = {
             "maxAttempts": max_attempts,
-            "runAfter": None if run_at is None else run_at.isoformat(),
+            "runAfter": None if run_at is None else check_run_at(run_at).isoformat(),
             "timeoutSeconds": timeout_seconds,
             "priority": priority,
-            "tags": None if tags is None else dict(tags),
             "idempotencyKey": idempotency_key,
         }
-        given = {key: value for key, value in options.items() if value is not None}
-        body = codec.encode({"type": name, "payload": payload, "options": given}, field="task")
+        given = [f'"{key}":{json.dumps(value)}' for key, value in options.items() if value is not None]
+        if tags is not None:
+            given.append(f'"tags":{check_tags(tags)}')
+        body = f'{{"type":{json.dumps(name)},"payload":{text},"options":{{{",".join(given)}}}}}'
         answer = await self._call("POST", "/api/tasks", body=body)
         return UUID(answer["id"])
 
@@ -236,6 +242,8 @@ def _problem(status: int, content: bytes, path: str) -> TaskLibError:
         return kind(detail, field=field)
     if kind is not None:
         return kind(detail)
+    if status == 413:
+        return errors.InvalidValue(detail, field="payload")
     if status in (502, 503, 504):
         return StoreUnavailable(detail)
     return TaskLibError(f"HTTP {status}: {detail}")

@@ -18,6 +18,7 @@ from tasklib.core.task import NewTask, Task, is_terminal
 from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
+from tasklib.engine.filters import checked
 from tasklib.stores.base import (
     Age,
     ControlChange,
@@ -181,9 +182,11 @@ class Engine:
         return await (await self.store()).get_by_key(key)
 
     async def page(self, where: Filter, **paging: Any) -> Page:
+        checked(where)
         return await (await self.store()).page(where, **paging)
 
     async def count(self, where: Filter, cap: int) -> Count:
+        checked(where)
         return await (await self.store()).count(where, cap)
 
     async def stats(self) -> dict[str, NameStats]:

@@ -109,4 +109,12 @@ def _line(metric: str, value: float, **labels: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    return mask_urls(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    """As the format wants it; what cannot be seen is written out, because people read this in terminals, too."""
+    text = mask_urls(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")

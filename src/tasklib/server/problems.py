@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tasklib.core.errors import (
     TRANSIENT,
     InvalidInput,
+    InvalidOption,
     StoreError,
     TaskConflict,
     TaskLibError,
@@ -120,7 +121,12 @@ async def on_invalid_request(request: Request, error: Exception) -> JSONResponse
     faults = [_fault(_place(item.get("loc")), item.get("msg")) for item in error.errors()]
     first = faults[0] if faults else {"field": "body", "message": "invalid"}
     detail = "; ".join(f"{fault['field']}: {fault['message']}" for fault in faults[:10])
-    return problem(400, "invalid_input", detail, field=first["field"], errors=faults[:100])
+    return problem(400, _code(first["field"]), detail, field=first["field"], errors=faults[:100])
+
+
+def _code(field: str) -> str:
+    """The code that every door has for it."""
+    return InvalidOption.code if field == "type" or field.startswith("options.") else InvalidInput.code
 
 
 async def on_http_exception(request: Request, error: Exception) -> JSONResponse:

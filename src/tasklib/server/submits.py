@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasklib.core import codec
-from tasklib.core.errors import InvalidOption
+from tasklib.core.errors import InvalidInput
 from tasklib.core.options import SubmitOptions, check_name
 from tasklib.core.registry import Registry
 from tasklib.core.retry import RetryPolicy
@@ -15,7 +15,7 @@ from tasklib.server.schemas import Options, Submit
 MAX_RETRIES = 2
 """Three attempts, unless the type or the request says otherwise."""
 
-_FIELDS = {"name": "type", "tags": "options.tags", "run_at": "options.runAfter"}
+_FIELDS = {"name": "type", "run_at": "options.runAfter"}
 
 
 def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
@@ -47,6 +47,7 @@ def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
             ),
             retry=RetryPolicy.QUEUE if own is None or own.retry is None else own.retry,
         )
-    except InvalidOption as error:
-        error.field = _FIELDS.get(error.field or "", error.field)
+    except InvalidInput as error:
+        field = error.field or ""
+        error.field = f"options.{field}" if field.startswith("tags") else _FIELDS.get(field, error.field)
         raise

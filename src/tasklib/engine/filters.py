@@ -1,0 +1,36 @@
+"""Filters, checked before any store is asked: the same is refused on every backend, whichever door it came through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tasklib.core.codec import text_problem
+from tasklib.core.errors import InvalidOption
+from tasklib.core.options import check_tags
+from tasklib.stores.base import Filter
+
+
+def checked(where: Filter) -> Filter:
+    """The filter itself. A text that no task can hold is refused, and so is what is no text."""
+    for text, field in _texts(where):
+        _check(text, field)
+    if where.tags is not None:
+        check_tags(where.tags)
+    return where
+
+
+def _texts(where: Filter) -> Iterable[tuple[object, str]]:
+    for name in where.names or ():
+        yield name, "name"
+    for field in ("name_prefix", "worker_id", "error_text"):
+        text = getattr(where, field)
+        if text is not None:
+            yield text, field
+
+
+def _check(text: object, field: str) -> None:
+    if not isinstance(text, str):
+        raise InvalidOption(f"{field} must be text, got {text!r:.60}", field=field)
+    problem = text_problem(text)
+    if problem:
+        raise InvalidOption(f"{field} {problem}", field=field)

@@ -1,0 +1,355 @@
+"""What is claimed, by how many, how often: keys, attempts, locks, limits, pauses."""
+
+from tests.guards.fencing import SQLITE, one, suite
+from tests.guards.guard import Cut, Guard
+
+CLAIM = "stores/postgres/claim.sql"
+PERMITS = "stores/permits.py"
+NATS_CLAIMS = "stores/nats/claims.py"
+FIT = (
+    "t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now"
+)
+ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
+PG = "tests/stores/test_postgres.py::"
+HANDS = f"{PG}test_a_row_in_other_hands_holds_up_no_claim"
+DECIDE = "tests/core/test_decide.py::"
+
+KEYS = (
+    one(
+        "sqlite: one task for a key",
+        "stores/sqlite/migrations/0001_tasks.sql",
+        "CREATE UNIQUE INDEX ix_tasks_idempotency_key",
+        suite("test_other_arguments_do_not_make_another_task", "sqlite"),
+        put="CREATE INDEX ix_tasks_idempotency_key",
+    ),
+    one(
+        "postgres: one task for a key",
+        "stores/postgres/migrations/0001_tasks.sql",
+        "CREATE UNIQUE INDEX ix_tasks_idempotency_key",
+        suite("test_fifty_submits_at_once_make_one_task", "postgres"),
+        put="CREATE INDEX ix_tasks_idempotency_key",
+    ),
+    one(
+        "nats: one task for a key",
+        "stores/nats/submits.py",
+        "if key is not None and key not in self._takeovers:",
+        suite("test_other_arguments_do_not_make_another_task", "nats"),
+        put="if key is not None:\n                return [[write]]\n            if False:",
+    ),
+)
+
+ATTEMPTS = (
+    one(
+        "an attempt that was lost with its worker counts",
+        "core/decide.py",
+        "attempt.retry_count + again",
+        f"{DECIDE}test_an_expired_lease_is_a_failed_attempt_due_now",
+        suite("test_a_lost_lease_is_a_failed_attempt_that_says_so", "sqlite"),
+        put="attempt.retry_count + (again and not failure.lost)",
+    ),
+    one(
+        "an attempt counts from its claim",
+        "core/task.py",
+        "(TaskState.RUNNING, TaskState.COMPLETED)",
+        suite("test_a_claim_marks_the_task_running_under_the_worker", "sqlite"),
+        "tests/core/test_lifecycle.py::test_attempts_are_derived_from_the_retry_count_and_the_state",
+        put="(TaskState.COMPLETED,)",
+    ),
+    one(
+        "no attempt after the last",
+        "core/decide.py",
+        "retry_count < max_retries",
+        f"{DECIDE}test_failure_with_none_left",
+        f"{DECIDE}test_an_expired_last_attempt_is_final",
+        put="retry_count <= max_retries",
+        within="def attempts_left",
+    ),
+    one(
+        "an attempt that lost its worker makes a suspect",
+        "core/decide.py",
+        'record["lost"] = True',
+        suite("test_a_task_that_lost_its_worker_is_never_prefetched", "sqlite"),
+        put="pass",
+    ),
+    one(
+        "sqlite: what runs alone is not prefetched",
+        "stores/sqlite/claims.py",
+        "if not row[14] and",
+        suite("test_a_last_attempt_is_never_prefetched", "sqlite"),
+        suite("test_a_task_that_lost_its_worker_is_never_prefetched", "sqlite"),
+        put="if",
+    ),
+    one(
+        "postgres: what runs alone is not prefetched",
+        CLAIM,
+        " AND NOT alone)",
+        suite("test_a_last_attempt_is_never_prefetched", "postgres"),
+        suite("test_a_task_that_lost_its_worker_is_never_prefetched", "postgres"),
+        put=")",
+        within="-- name: claim",
+    ),
+    one(
+        "nats: what runs alone is not prefetched",
+        NATS_CLAIMS,
+        "(found.alone or permits.limited(found.name))",
+        suite("test_a_last_attempt_is_never_prefetched", "nats"),
+        suite("test_a_task_that_lost_its_worker_is_never_prefetched", "nats"),
+        put="permits.limited(found.name)",
+    ),
+    one(
+        "a finished task is left only by an operator's retry",
+        "core/decide.py",
+        "if move(phase, Event.RETRY) is None:",
+        f"{DECIDE}test_retry_by_hand_of_anything_else_is_refused",
+        put="if False:",
+        within="def retry_by_hand",
+    ),
+)
+
+LOCKS = (
+    one(
+        "postgres: a claim locks what it picks",
+        CLAIM,
+        "        FOR UPDATE SKIP LOCKED\n",
+        suite(ONCE, "postgres"),
+        within="-- name: claim",
+    ),
+    one(
+        "postgres: a claim passes over what others hold",
+        CLAIM,
+        "FOR UPDATE SKIP LOCKED",
+        f"{HANDS}[claim]",
+        put="FOR UPDATE",
+        within="-- name: claim",
+    ),
+    one(
+        "postgres: promotion passes over what others hold",
+        CLAIM,
+        "FOR UPDATE SKIP LOCKED",
+        f"{HANDS}[promotion]",
+        put="FOR UPDATE",
+        within="-- name: promote",
+    ),
+    one(
+        "postgres: a claim under limits passes over what others hold",
+        CLAIM,
+        "FOR UPDATE SKIP LOCKED",
+        f"{HANDS}[limit]",
+        put="FOR UPDATE",
+        within="-- name: claim_under_limits",
+    ),
+    one(
+        "sqlite: a task is taken at the version that was seen",
+        SQLITE,
+        " AND t.version = :version",
+        suite("test_another_version_is_not_taken", "sqlite"),
+        within="-- name: take",
+    ),
+    Guard(
+        "postgres: a task is taken at the version that was seen",
+        (
+            Cut(CLAIM, "id = $1 AND version = $2", "id = $1 AND $2::int IS NOT NULL", "-- name: take"),
+            Cut(CLAIM, "AND t.version = $2 AND", "AND", "-- name: take"),
+        ),
+        (suite("test_another_version_is_not_taken", "postgres"),),
+    ),
+    one(
+        "postgres: a taken task is looked at once more when it is written",
+        CLAIM,
+        "AND t.version = $2 AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL",
+        f"{PG}test_a_task_that_was_taken_meanwhile_is_not_taken_again",
+        within="-- name: take",
+    ),
+    one(
+        "nats: a task is taken at the version that was seen",
+        NATS_CLAIMS,
+        'record.head["version"] != version or ',
+        suite("test_another_version_is_not_taken", "nats"),
+    ),
+    Guard(
+        "sqlite: what is not due is not claimed",
+        (
+            Cut(SQLITE, "due <= now\nFROM scheduled", "true\nFROM scheduled", "-- name: insert"),
+            Cut(SQLITE, FIT, "true", "-- name: pick"),
+        ),
+        (suite("test_a_delayed_task_is_claimed_when_it_is_due_and_not_before", "sqlite"),),
+    ),
+    one(
+        "sqlite: a row edited while it was ready is looked at again",
+        SQLITE,
+        FIT,
+        "tests/stores/test_hand_edits.py::test_a_task_put_off_by_hand_waits[sqlite]",
+        put="true",
+        within="-- name: pick",
+    ),
+    one(
+        "postgres: a row edited while it was ready is looked at again",
+        CLAIM,
+        "FROM locked WHERE due",
+        "tests/stores/test_hand_edits.py::test_a_task_put_off_by_hand_waits[postgres]",
+        put="FROM locked",
+        within="-- name: claim",
+    ),
+)
+
+LIMITS = (
+    one(
+        "sqlite and nats: a rate takes its tokens",
+        PERMITS,
+        "control.tokens_at(self._now) - number",
+        suite("test_a_slow_rate_lets_one_start", "sqlite"),
+        suite("test_a_slow_rate_lets_one_start", "nats"),
+        put="control.tokens_at(self._now)",
+    ),
+    one(
+        "sqlite and nats: a concurrency limit counts what runs",
+        PERMITS,
+        "control.concurrency - running",
+        suite("test_never_more_at_once", "sqlite"),
+        suite("test_never_more_at_once", "nats"),
+        put="control.concurrency",
+    ),
+    one(
+        "postgres: a rate is read under the lock of its row",
+        CLAIM,
+        "    ORDER BY c.name\n    FOR UPDATE\n",
+        f"{PG}test_a_rate_is_read_after_whoever_has_it",
+        within="-- name: claim_under_limits",
+    ),
+    one(
+        "postgres: a rate takes its tokens",
+        CLAIM,
+        "tokens = u.tokens",
+        suite("test_a_slow_rate_lets_one_start", "postgres"),
+        put="tokens = c.tokens",
+        within="-- name: claim_under_limits",
+    ),
+    one(
+        "postgres: what runs is counted under the lock of the limit",
+        CLAIM,
+        "ORDER BY name\nFOR UPDATE;",
+        f"{PG}test_what_runs_is_counted_after_whoever_has_the_limit",
+        put="ORDER BY name;",
+        within="-- name: lock_concurrency",
+    ),
+    one(
+        "postgres: a taken task takes its token",
+        CLAIM,
+        "tokens = b.tokens - 1",
+        suite("test_a_rate_holds_for_taking_and_claiming_together", "postgres", "work"),
+        put="tokens = b.tokens",
+        within="-- name: take",
+    ),
+    one(
+        "nats: claims under one limit exclude each other",
+        NATS_CLAIMS,
+        'limits = self._snapshot.limit_writes(Counter(record.head["name"] for record in claimed))',
+        "tests/stores/test_nats.py::test_claims_under_a_limit_exclude_each_other",
+        put="limits: list[Write] = []",
+    ),
+    one(
+        "nats: a taken task takes its token",
+        NATS_CLAIMS,
+        "[*snapshot.limit_writes({name: 1}), write_of(claimed)]",
+        suite("test_a_rate_holds_for_taking_and_claiming_together", "nats", "work"),
+        put="[write_of(claimed)]",
+    ),
+)
+
+PAUSES = (
+    Guard(
+        "sqlite: a pause holds inside the claim",
+        (Cut(PERMITS, "if control.paused:", "if False:", "def cap"),),
+        (
+            suite("test_a_paused_type_gives_nothing", "sqlite"),
+            suite("test_nothing_is_taken_under_a_pause", "sqlite", "work"),
+        ),
+    ),
+    Guard(
+        "sqlite: a pause of all types holds inside the claim",
+        (
+            Cut(PERMITS, "if control.paused:", "if control.paused and name:", "def cap"),
+            Cut("stores/sqlite/claims.py", "if not permits.paused(ALL):", "if True:"),
+        ),
+        (suite("test_all_types_can_be_paused", "sqlite"),),
+    ),
+    Guard(
+        "nats: a pause holds inside the claim",
+        (
+            Cut(PERMITS, "if control.paused:", "if False:", "def cap"),
+            Cut(NATS_CLAIMS, " and not permits.paused(name)"),
+        ),
+        (suite("test_a_paused_type_gives_nothing", "nats"), suite("test_all_types_can_be_paused", "nats")),
+    ),
+    one(
+        "postgres: a pause turns the everyday claim away",
+        CLAIM,
+        "WHERE (paused OR limited)",
+        suite("test_a_paused_type_gives_nothing", "postgres"),
+        suite("test_a_pause_holds_at_once_in_every_store", "postgres"),
+        put="WHERE (limited)",
+        within="-- name: claim",
+    ),
+    one(
+        "postgres: a pause holds inside the claim under limits",
+        CLAIM,
+        "WHERE paused OR permit_in > 0 OR full_up",
+        suite("test_a_paused_type_gives_nothing", "postgres"),
+        suite("test_all_types_can_be_paused", "postgres"),
+        put="WHERE permit_in > 0 OR full_up",
+        within="-- name: claim_under_limits",
+    ),
+    one(
+        "postgres: nothing is taken under a pause",
+        CLAIM,
+        "WHERE paused OR needs_count",
+        suite("test_nothing_is_taken_under_a_pause", "postgres", "work"),
+        put="WHERE needs_count",
+        within="-- name: take",
+    ),
+)
+
+LEASES = (
+    one(
+        "sqlite: a lease that holds is not lost",
+        SQLITE,
+        "coalesce(t.locked_until, '') <= now OR ",
+        suite("test_a_lease_that_ran_out_is_lost", "sqlite"),
+        put="true OR ",
+        within="-- name: lost_leases",
+    ),
+    one(
+        "postgres: a lease that holds is not lost",
+        "stores/postgres/operate.sql",
+        "coalesce(t.locked_until, '-infinity') < statement_timestamp() + $1::interval\n",
+        suite("test_a_lease_that_ran_out_is_lost", "postgres"),
+        put="($1::interval IS NOT NULL)\n",
+        within="-- name: lost_leases",
+    ),
+    one(
+        "a running task is taken over only when its lease has run out",
+        "core/claims.py",
+        "if task.locked_until is None or task.locked_until <= now:",
+        "tests/core/test_claims.py::test_only_a_lease_that_ran_out_is_taken_over",
+        put="if True:",
+        within="def contest",
+    ),
+    one(
+        "a claim made by hand is settled by its worker only",
+        "core/claims.py",
+        "task.worker_id != worker_id",
+        "tests/core/test_claims.py::test_others_and_earlier_claims_are_refused",
+        put="False",
+        within="def holding",
+    ),
+    one(
+        "a claim made by hand is settled at its version only",
+        "core/claims.py",
+        "version is not None and version != task.version",
+        "tests/core/test_claims.py::test_others_and_earlier_claims_are_refused",
+        put="False",
+        within="def holding",
+    ),
+)
+
+GUARDS = (*KEYS, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES)

@@ -1,0 +1,305 @@
+"""Who is no longer the holder changes nothing: version, worker and lease, in every write of every store."""
+
+from tests.guards.guard import Cut, Guard
+
+SUITE = "tests/stores/test_conformance.py::TestStores::"
+SQLITE = "stores/sqlite/queries.sql"
+POSTGRES = "stores/postgres/queries.sql"
+NATS = "stores/nats/settles.py"
+
+
+def suite(test: str, store: str, case: str = "") -> str:
+    return f"{SUITE}{test}[{store}-{case}]" if case else f"{SUITE}{test}[{store}]"
+
+
+def one(name: str, file: str, text: str, *tests: str, put: str = "", within: str = "", times: int = 1) -> Guard:
+    return Guard(name, (Cut(file, text, put, within, times),), tests)
+
+
+BESIDE = "test_beside_one_that_wins_the_losers_change_nothing"
+VERSION = "test_another_version_loses"
+WORKER = "test_another_worker_loses"
+LISTED = "test_a_lease_extended_after_it_was_listed_is_not_expired"
+LISTED_BESIDE = "test_beside_a_lease_that_expired_an_extended_one_stays"
+OLD_EXTENDS = "test_an_old_claim_cannot_extend"
+OTHER_EXTENDS = "test_another_worker_cannot_extend"
+EACH_EXTENDS = "test_each_lease_of_a_batch_has_its_own_answer"
+
+SQLITE_GUARDS = (
+    one(
+        "sqlite: a completion is judged by its version",
+        SQLITE,
+        " AND t.version = b.version",
+        suite(VERSION, "sqlite", "completed"),
+        within="-- name: match_completed",
+    ),
+    one(
+        "sqlite: a completion is judged by its worker",
+        SQLITE,
+        " AND t.worker_id = b.worker_id",
+        suite(WORKER, "sqlite", "completed"),
+        within="-- name: match_completed",
+    ),
+    one(
+        "sqlite: the lost of a batch are told by their version",
+        SQLITE,
+        " AND t.version = b.version",
+        suite(BESIDE, "sqlite", "completed"),
+        within="-- name: held_completions",
+    ),
+    one(
+        "sqlite: the lost of a batch are told by their worker",
+        SQLITE,
+        " AND t.worker_id = b.worker_id",
+        suite(BESIDE, "sqlite", "completed"),
+        within="-- name: held_completions",
+    ),
+    one(
+        "sqlite: a completion is written under its version",
+        SQLITE,
+        " AND version = NEW.version",
+        suite(BESIDE, "sqlite", "completed"),
+        within="CREATE TEMP TRIGGER complete",
+    ),
+    one(
+        "sqlite: a completion is written under its worker",
+        SQLITE,
+        " AND worker_id = NEW.worker_id",
+        suite(BESIDE, "sqlite", "completed"),
+        within="CREATE TEMP TRIGGER complete",
+    ),
+    one(
+        "sqlite: failures and releases are judged by their version",
+        SQLITE,
+        "(b.version IS NULL OR t.version = b.version)",
+        suite(VERSION, "sqlite", "failed"),
+        suite(VERSION, "sqlite", "released"),
+        put="true",
+        within="-- name: match_settled",
+    ),
+    one(
+        "sqlite: failures and releases are judged by their worker",
+        SQLITE,
+        "AND t.worker_id IS b.worker_id",
+        suite(WORKER, "sqlite", "failed"),
+        suite(WORKER, "sqlite", "released"),
+        within="-- name: match_settled",
+    ),
+    one(
+        "sqlite: an expiry is judged by the lease it saw",
+        SQLITE,
+        "(b.locked_until IS NULL OR t.locked_until = b.locked_until)",
+        suite(LISTED, "sqlite"),
+        put="true",
+        within="-- name: match_settled",
+    ),
+    one(
+        "sqlite: failures and releases are written under their version",
+        SQLITE,
+        "(NEW.version IS NULL OR version = NEW.version)",
+        suite(BESIDE, "sqlite", "failed"),
+        suite(BESIDE, "sqlite", "released"),
+        put="true",
+        within="CREATE TEMP TRIGGER settle",
+    ),
+    one(
+        "sqlite: failures and releases are written under their worker",
+        SQLITE,
+        "AND worker_id IS NEW.worker_id",
+        suite(BESIDE, "sqlite", "failed"),
+        suite(BESIDE, "sqlite", "released"),
+        within="CREATE TEMP TRIGGER settle",
+    ),
+    one(
+        "sqlite: an expiry is written under the lease it saw",
+        SQLITE,
+        "(NEW.locked_until IS NULL OR locked_until = NEW.locked_until)",
+        suite(LISTED_BESIDE, "sqlite"),
+        put="true",
+        within="CREATE TEMP TRIGGER settle",
+    ),
+    one(
+        "sqlite: an extension is judged by its version",
+        SQLITE,
+        " AND t.version = b.version",
+        suite(OLD_EXTENDS, "sqlite"),
+        within="-- name: match_extended",
+    ),
+    one(
+        "sqlite: an extension is judged by its worker",
+        SQLITE,
+        " AND t.worker_id = b.worker_id",
+        suite(OTHER_EXTENDS, "sqlite"),
+        within="-- name: match_extended",
+    ),
+    one(
+        "sqlite: an extension is written under its version",
+        SQLITE,
+        " AND version = NEW.version",
+        suite(OLD_EXTENDS, "sqlite"),
+        within="CREATE TEMP TRIGGER extend",
+    ),
+    one(
+        "sqlite: an extension is written under its worker",
+        SQLITE,
+        " AND worker_id = NEW.worker_id",
+        suite(OTHER_EXTENDS, "sqlite"),
+        within="CREATE TEMP TRIGGER extend",
+    ),
+    one(
+        "sqlite: a task is deleted under its version",
+        SQLITE,
+        " AND t.version = b.version",
+        suite("test_a_task_that_moved_on_is_not", "sqlite"),
+        within="-- name: match_deletable",
+    ),
+    one(
+        "sqlite: only a finished task is deleted",
+        SQLITE,
+        " AND t.completed_at IS NOT NULL",
+        suite("test_an_unfinished_task_is_not", "sqlite", "running"),
+        within="-- name: match_deletable",
+    ),
+)
+
+POSTGRES_GUARDS = (
+    one(
+        "postgres: a completion is written under its version",
+        POSTGRES,
+        " AND t.version = b.version",
+        suite(VERSION, "postgres", "completed"),
+        within="-- name: complete",
+    ),
+    one(
+        "postgres: a completion is written under its worker",
+        POSTGRES,
+        " AND t.worker_id = b.worker_id",
+        suite(WORKER, "postgres", "completed"),
+        within="-- name: complete",
+    ),
+    one(
+        "postgres: failures and releases are written under their version",
+        POSTGRES,
+        "(b.version IS NULL OR t.version = b.version)",
+        suite(VERSION, "postgres", "failed"),
+        suite(VERSION, "postgres", "released"),
+        put="true",
+        within="-- name: settle",
+    ),
+    one(
+        "postgres: failures and releases are written under their worker",
+        POSTGRES,
+        "AND t.worker_id IS NOT DISTINCT FROM b.worker_id",
+        suite(WORKER, "postgres", "failed"),
+        suite(WORKER, "postgres", "released"),
+        within="-- name: settle",
+    ),
+    one(
+        "postgres: an expiry is written under the lease it saw",
+        POSTGRES,
+        "(b.locked_until IS NULL OR t.locked_until = b.locked_until)",
+        suite(LISTED, "postgres"),
+        put="true",
+        within="-- name: settle",
+    ),
+    one(
+        "postgres: an extension is written under its version",
+        POSTGRES,
+        " AND t.version = b.version",
+        suite(OLD_EXTENDS, "postgres"),
+        within="-- name: extend",
+    ),
+    one(
+        "postgres: an extension is written under its worker",
+        POSTGRES,
+        " AND t.worker_id = b.worker_id",
+        suite(OTHER_EXTENDS, "postgres"),
+        within="-- name: extend",
+    ),
+    one(
+        "postgres: a task is deleted under its version",
+        "stores/postgres/operate.sql",
+        " AND t.version = b.version",
+        suite("test_a_task_that_moved_on_is_not", "postgres"),
+        within="-- name: delete",
+    ),
+    one(
+        "postgres: only a finished task is deleted",
+        "stores/postgres/operate.sql",
+        " AND coalesce(t.completed_at, 'infinity') < 'infinity'",
+        suite("test_an_unfinished_task_is_not", "postgres", "running"),
+        within="-- name: delete",
+    ),
+)
+
+NATS_GUARDS = (
+    Guard(
+        "nats: every write expects the revision that was read",
+        (
+            Cut("stores/nats/bucket.py", "headers[_EXPECTED] = str(write.expected)", "pass"),
+            Cut("stores/nats/schema.py", "if not await bucket.run(work):", "if False:"),
+        ),
+        (suite("test_one_outcome_of_many_is_recorded", "nats", "0"),),
+    ),
+    one(
+        "nats: a server that does not compare is refused",
+        "stores/nats/schema.py",
+        "if not await bucket.run(work):",
+        "tests/stores/test_nats.py::test_a_server_that_does_not_compare_is_refused",
+        put="if False:",
+    ),
+    one(
+        "nats: a change is judged by its version",
+        NATS,
+        '(change.version is None or head["version"] == change.version)',
+        suite(VERSION, "nats", "completed"),
+        suite(VERSION, "nats", "failed"),
+        suite(VERSION, "nats", "released"),
+        put="True",
+        within="def _holds",
+    ),
+    one(
+        "nats: a change is judged by its worker",
+        NATS,
+        'and head["worker_id"] == change.worker_id',
+        suite(WORKER, "nats", "completed"),
+        suite(WORKER, "nats", "failed"),
+        suite(WORKER, "nats", "released"),
+        within="def _holds",
+    ),
+    one(
+        "nats: an expiry is judged by the lease it saw",
+        NATS,
+        'and (change.locked_until is None or _same(head["locked_until"], change.locked_until))',
+        suite(LISTED, "nats"),
+        within="def _holds",
+    ),
+    one(
+        "nats: an extension is judged by its version",
+        NATS,
+        ' and head["version"] == wanted[UUID(head["id"])]',
+        suite(OLD_EXTENDS, "nats"),
+        within="def prolonged",
+    ),
+    one(
+        "nats: an extension is judged by its worker",
+        NATS,
+        'head["worker_id"] == worker_id and ',
+        suite(OTHER_EXTENDS, "nats"),
+        within="def prolonged",
+    ),
+    one(
+        "nats: a task is deleted under its version",
+        "stores/nats/operates.py",
+        'record.head["version"] != version or ',
+        suite("test_a_task_that_moved_on_is_not", "nats"),
+    ),
+    one(
+        "nats: only a finished task is deleted",
+        "stores/nats/operates.py",
+        ' or record.head["completed_at"] is None',
+        suite("test_an_unfinished_task_is_not", "nats", "running"),
+    ),
+)
+
+GUARDS = (*SQLITE_GUARDS, *POSTGRES_GUARDS, *NATS_GUARDS)

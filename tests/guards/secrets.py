@@ -1,0 +1,220 @@
+"""What people read holds no secrets and obeys nobody: masks, escapes, private files."""
+
+from tests.guards.fencing import one
+
+REDACT = "core/redact.py"
+VIEWS = "server/views.py"
+MASKED = "tests/server/test_auth.py::test_secrets_are_masked[memory]"
+EVERYWHERE = "tests/server/test_hostile.py::"
+HOSTILE = "tests/cli/test_hostile.py::"
+
+MASKS = (
+    one(
+        "values under secret keys are masked",
+        REDACT,
+        "MASK if _is_secret(name, keys) and item else _redact(item, keys)",
+        "tests/core/test_redact.py::test_values_under_secret_keys",
+        MASKED,
+        put="_redact(item, keys)",
+    ),
+    one(
+        "passwords in URLs are masked",
+        REDACT,
+        '_URL_PASSWORD.sub(rf"\\g<head>:{MASK}@", text)',
+        "tests/core/test_redact.py::test_passwords_in_urls",
+        f"{HOSTILE}test_passwords_in_urls_are_masked_everywhere",
+        put="text",
+    ),
+    one("api: payloads are redacted", VIEWS, "redact(task.kwargs)", MASKED, put="task.kwargs"),
+    one("api: tags are redacted", VIEWS, "redact(task.tags)", MASKED, put="task.tags"),
+    one(
+        "api: results are redacted",
+        VIEWS,
+        "redact(task.result)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="task.result",
+    ),
+    one(
+        "api: errors are masked",
+        VIEWS,
+        "mask_urls(task.error)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="task.error",
+    ),
+    one(
+        "api: earlier attempts are masked",
+        VIEWS,
+        "name: mask_urls(value)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="name: value",
+    ),
+    one(
+        "api: reasons for waiting are masked",
+        VIEWS,
+        "mask_urls(each.text)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="each.text",
+    ),
+    one(
+        "api: the audit trail is masked",
+        VIEWS,
+        "detail=_masked(detail)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="detail=detail",
+    ),
+    one(
+        "api: refusals are masked",
+        "server/problems.py",
+        "mask_urls(detail)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="detail",
+    ),
+    one(
+        "metrics: names are masked",
+        "server/metrics.py",
+        "mask_urls(text)",
+        f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
+        put="text",
+    ),
+    one(
+        "metrics: a name cannot add a line",
+        "server/metrics.py",
+        '.replace("\\n", "\\\\n")',
+        "tests/server/test_live.py::test_metrics[memory]",
+    ),
+    one(
+        "metrics: a name cannot end its label",
+        "server/metrics.py",
+        ".replace('\"', '\\\\\"')",
+        "tests/server/test_live.py::test_metrics[memory]",
+    ),
+    one(
+        "cli: values under secret keys are masked in lists",
+        "cli/record.py",
+        "values[name] = redact(values[name])",
+        f"{HOSTILE}test_values_under_secret_keys_are_masked",
+        put="pass",
+    ),
+    one(
+        "cli: payloads are redacted",
+        "cli/detail.py",
+        "redact(task.kwargs)",
+        f"{HOSTILE}test_values_under_secret_keys_are_masked",
+        put="task.kwargs",
+    ),
+    one(
+        "cli: tags are redacted",
+        "cli/detail.py",
+        "redact(task.tags)",
+        f"{HOSTILE}test_values_under_secret_keys_are_masked",
+        put="task.tags",
+    ),
+    one(
+        "cli: results are redacted",
+        "cli/detail.py",
+        "redact(task.result or {})",
+        f"{HOSTILE}test_values_under_secret_keys_are_masked",
+        put="(task.result or {})",
+    ),
+    one(
+        "cli: passwords in URLs are masked in what is printed",
+        "cli/text.py",
+        "text = mask_urls(text)",
+        f"{HOSTILE}test_passwords_in_urls_are_masked_everywhere",
+        put="pass",
+    ),
+    one(
+        "cli: passwords in URLs are masked in JSON",
+        "cli/output.py",
+        "return mask_urls(value)",
+        f"{HOSTILE}test_passwords_in_urls_are_masked_everywhere",
+        put="return value",
+    ),
+    one(
+        "logs: passwords in URLs are masked in JSON",
+        "cli/logs.py",
+        "mask_urls(record.getMessage())",
+        "tests/test_events.py::test_passwords_in_urls_are_masked_in_json_logs",
+        put="record.getMessage()",
+    ),
+    one(
+        "logs: passwords in URLs are masked in tracebacks",
+        "cli/logs.py",
+        "mask_urls(self.formatException(record.exc_info))",
+        "tests/test_events.py::test_logs_hold_no_passwords_and_no_forged_lines",
+        put="self.formatException(record.exc_info)",
+    ),
+    one(
+        "logs: a message cannot forge a line",
+        "cli/logs.py",
+        "clean(record.getMessage())",
+        "tests/test_events.py::test_logs_hold_no_passwords_and_no_forged_lines",
+        put="record.getMessage()",
+    ),
+    one(
+        "logs: a traceback cannot forge a line",
+        "cli/logs.py",
+        "clean(self.formatException(record.exc_info), lines=True)",
+        "tests/test_events.py::test_logs_hold_no_passwords_and_no_forged_lines",
+        put="self.formatException(record.exc_info)",
+    ),
+)
+
+ESCAPES = (
+    one(
+        "cli: control and direction characters are escaped",
+        "cli/text.py",
+        "if unicodedata.category(character) not in _UNSAFE:",
+        f"{HOSTILE}test_control_and_bidi_characters_are_shown_escaped",
+        f"{HOSTILE}test_nothing_of_it_reaches_the_terminal",
+        put="if True:",
+    ),
+    one(
+        "cli: markup means nothing",
+        "cli/output.py",
+        "markup=False",
+        f"{HOSTILE}test_markup_means_nothing",
+        put="markup=True",
+    ),
+    one(
+        "cli: JSON is plain ASCII",
+        "cli/output.py",
+        "ensure_ascii=True, allow_nan",
+        f"{HOSTILE}test_json_is_exact_and_plain_ascii",
+        put="ensure_ascii=False, allow_nan",
+    ),
+)
+
+FILES = (
+    one(
+        "sqlite: only the owner may read the file",
+        "stores/sqlite/filesystem.py",
+        "0o600",
+        "tests/stores/test_sqlite.py::test_only_the_owner_may_read_the_file",
+        put="0o666",
+    ),
+    one(
+        "sqlite: only the owner may ring",
+        "stores/sqlite/wake.py",
+        "os.mkfifo(draft, 0o600)",
+        "tests/stores/test_sqlite.py::test_only_the_owner_may_read_the_file",
+        put="os.mkfifo(draft, 0o666)",
+    ),
+    one(
+        "sqlite: only the owner sees who listens",
+        "stores/sqlite/wake.py",
+        "mode=0o700",
+        "tests/stores/test_sqlite.py::test_only_the_owner_may_read_the_file",
+        put="mode=0o777",
+    ),
+    one(
+        "sqlite: a network file system is refused",
+        "stores/sqlite/filesystem.py",
+        "if kind is not None:",
+        "tests/stores/test_sqlite.py::test_a_network_file_system_is_refused",
+        put="if False:",
+        within="def prepare",
+    ),
+)
+
+GUARDS = (*MASKS, *ESCAPES, *FILES)

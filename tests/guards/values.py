@@ -1,0 +1,255 @@
+"""What is refused at the border, what is cut, and what is taken literally."""
+
+from tests.guards.claims import DECIDE
+from tests.guards.fencing import SQLITE, one, suite
+
+CODEC = "core/codec.py"
+OPTIONS = "core/options.py"
+T = "tests/core/test_codec.py::"
+REFUSED = f"{T}test_refused_with_the_field_named"
+AGREES = f"{T}test_a_serialisers_text_gets_the_same_verdict"
+
+VALUES = (
+    one("NaN and infinities are refused", CODEC, "if not math.isfinite(value):", REFUSED, put="if False:"),
+    one(
+        "NaN in JSON text is refused",
+        CODEC,
+        "parse_constant=refuse",
+        f"{T}test_what_is_no_json_is_refused",
+        put="parse_constant=None",
+    ),
+    one(
+        "NaN in a serialiser's text is seen",
+        CODEC,
+        "or _CONSTANT.search(text)",
+        "tests/submitting/test_refusals.py::test_values[nan-by_submit_task]",
+    ),
+    one("NUL is refused", CODEC, 'if "\\0" in text:', REFUSED, f"{T}test_text_problem", put="if False:"),
+    one(
+        "NUL in plain ASCII is seen",
+        CODEC,
+        'if not value.isascii() or "\\0" in value:',
+        REFUSED,
+        put="if not value.isascii():",
+    ),
+    one(
+        "a lone surrogate is refused",
+        CODEC,
+        'return "contains a lone surrogate"',
+        REFUSED,
+        f"{T}test_text_problem",
+        put="return None",
+    ),
+    one("NUL and surrogates in a serialiser's text are seen", CODEC, "or _UNSETTLED_TEXT.search(text)", AGREES),
+    one(
+        "depth is bounded",
+        CODEC,
+        "if depth >= MAX_DEPTH:",
+        REFUSED,
+        put="if depth >= 900:",
+        times=2,
+    ),
+    one(
+        "depth of a serialiser's text is bounded",
+        CODEC,
+        'or text.count("[") + text.count("{") > MAX_DEPTH',
+        f"{T}test_vet_agrees_with_encode_at_the_limits",
+    ),
+    one(
+        "digits are bounded",
+        CODEC,
+        "if not -_TOO_LONG < value < _TOO_LONG:",
+        REFUSED,
+        put="if False:",
+    ),
+    one(
+        "size is bounded",
+        CODEC,
+        "if size > limit:",
+        f"{T}test_too_large_is_refused_with_both_sizes",
+        "tests/submitting/test_refusals.py::test_the_size_limit_is_a_setting",
+        put="if False:",
+    ),
+    one(
+        "size is counted in bytes",
+        CODEC,
+        'len(text.encode("utf-8", "surrogatepass"))',
+        f"{T}test_too_large_is_refused_with_both_sizes",
+        put="len(text)",
+    ),
+    one(
+        "keys are text",
+        CODEC,
+        "if not isinstance(key, str):",
+        REFUSED,
+        put="if False:",
+        within="def _settled",
+    ),
+    one(
+        "a payload's limit is the setting's",
+        "core/registry.py",
+        'codec.vet(text.decode(), field="payload", limit=limit)',
+        "tests/tq/test_options.py::test_the_size_limit_of_payloads_is_a_setting",
+        put='codec.vet(text.decode(), field="payload", limit=2**30)',
+        within="def encode_payload",
+    ),
+    one(
+        "a result has a limit",
+        "core/registry.py",
+        'codec.vet(text, field="result", limit=limit)',
+        "tests/worker/test_retries.py::test_a_result_that_cannot_be_stored_is_a_failure_with_the_reason",
+        put='codec.vet(text, field="result", limit=2**30)',
+    ),
+    one(
+        "arguments are checked again before they run",
+        "core/registry.py",
+        "model = self.params.__pydantic_validator__.validate_json(text)",
+        "tests/worker/test_retries.py::test_arguments_that_the_model_refuses_at_run_time_fail_at_once",
+        put="model = self.params.model_construct(**codec.decode(text))",
+    ),
+)
+
+CUTS = (
+    one(
+        "errors are cut",
+        CODEC,
+        "if len(data) <= limit:",
+        f"{T}TestClipError::test_it_is_never_longer_than_the_limit_and_always_storable",
+        put="if True:",
+    ),
+    one(
+        "errors in the row are cut",
+        "core/decide.py",
+        "error=clip_error(failure.error)",
+        f"{DECIDE}test_errors_are_cut_in_the_row_and_more_in_the_history",
+        put="error=failure.error",
+    ),
+    one(
+        "errors in the history are cut more",
+        "core/decide.py",
+        "clip_error(error, HISTORY_ERROR_LIMIT)",
+        f"{DECIDE}test_errors_are_cut_in_the_row_and_more_in_the_history",
+        put="error",
+    ),
+    one(
+        "sqlite: the history is bounded",
+        SQLITE,
+        "json_array_length(history) >= NEW.most",
+        suite("test_it_is_bounded_and_keeps_the_first_and_the_latest", "sqlite"),
+        put="NEW.most < 0",
+    ),
+    one(
+        "postgres: the history is bounded",
+        "stores/postgres/queries.sql",
+        "jsonb_array_length(t.history) >= $16::int",
+        suite("test_it_is_bounded_and_keeps_the_first_and_the_latest", "postgres"),
+        put="$16::int < 0",
+    ),
+    one(
+        "nats: the history is bounded",
+        "stores/nats/record.py",
+        "if len(entries) > HISTORY_LIMIT:",
+        suite("test_it_is_bounded_and_keeps_the_first_and_the_latest", "nats"),
+        put="if False:",
+    ),
+    one(
+        "tags have a limit",
+        OPTIONS,
+        "limit=TAGS_LIMIT",
+        "tests/server/test_bad_input.py::test_tags_have_a_limit",
+        put="limit=codec.MAX_BYTES",
+    ),
+)
+
+LITERAL = (
+    one(
+        "sqlite: a prefix is taken literally",
+        "stores/sqlite/filters.py",
+        "substr(f.name, 1, length(:name_prefix)) = :name_prefix",
+        suite("test_by_prefix_taken_literally", "sqlite", "_-expected4"),
+        put="f.name LIKE :name_prefix || '%'",
+    ),
+    one(
+        "sqlite: an error's text is taken literally",
+        "stores/sqlite/filters.py",
+        "instr(lower(f.error), lower(:error_text)) > 0",
+        suite("test_by_error_text_taken_literally", "sqlite"),
+        put="f.error LIKE '%' || :error_text || '%'",
+    ),
+    one(
+        "postgres: a prefix is taken literally",
+        "stores/postgres/list.sql",
+        "starts_with(name, {value}::text)",
+        suite("test_by_prefix_taken_literally", "postgres", "%-expected3"),
+        put="name LIKE {value}::text || '%'",
+    ),
+    one(
+        "postgres: an error's text is taken literally",
+        "stores/postgres/list.sql",
+        "strpos(lower(error), lower({value}::text)) > 0",
+        suite("test_by_error_text_taken_literally", "postgres"),
+        put="error ILIKE '%' || {value}::text || '%'",
+    ),
+    one(
+        "nats: no two texts share a key",
+        "stores/nats/keys.py",
+        'return "=" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")',
+        "tests/stores/test_nats.py::test_no_two_texts_share_a_key",
+        put='return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "_"',
+    ),
+    one(
+        "postgres: a schema's name is an identifier",
+        "stores/postgres/connect.py",
+        "if schema is not None and not _IDENTIFIER.fullmatch(schema):",
+        "tests/stores/test_postgres_urls.py::test_refused_by_name",
+        put="if False:",
+    ),
+)
+
+CHOICES = (
+    one(
+        "names and keys have a length",
+        OPTIONS,
+        "if not isinstance(value, str) or not 1 <= len(value) <= limit:",
+        "tests/submitting/test_refusals.py::test_names",
+        "tests/submitting/test_refusals.py::test_options",
+        put="if not isinstance(value, str):",
+    ),
+    one(
+        "a time has a zone",
+        OPTIONS,
+        "if value.tzinfo is None or value.utcoffset() is None:",
+        "tests/submitting/test_refusals.py::test_options",
+        put="if False:",
+    ),
+    one(
+        "a delay is a number within reason",
+        OPTIONS,
+        "not 0 <= value <= LONGEST_DELAY_SECONDS",
+        "tests/submitting/test_refusals.py::test_options",
+        put="False",
+    ),
+    one(
+        "true is no number",
+        OPTIONS,
+        "if isinstance(value, bool) or not isinstance(value, int) or not low",
+        "tests/submitting/test_refusals.py::test_options",
+        put="if not isinstance(value, int) or not low",
+    ),
+    one(
+        "unknown settings are refused",
+        "engine/config.py",
+        'extra="forbid"',
+        "tests/test_config.py::test_a_bad_setting_is_refused_by_name",
+        put='extra="ignore"',
+    ),
+    one(
+        "a lease is longer than two heartbeats",
+        "engine/config.py",
+        "if getattr(self, limit) <= 2 * self.heartbeat_seconds:",
+        "tests/test_config.py::test_a_bad_setting_is_refused_by_name",
+        put="if False:",
+    ),
+)
+
+GUARDS = (*VALUES, *CUTS, *LITERAL, *CHOICES)

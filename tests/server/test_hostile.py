@@ -1,0 +1,85 @@
+"""Secrets and hostile text in every field: what leaves the server is masked, and obeys nobody."""
+
+import json
+import re
+
+import httpx
+import pytest
+
+from tasklib.engine.engine import Engine
+from tasklib.server import feed as feeds
+from tasklib.server.tokens import Role
+from tasklib.stores.base import ControlChange
+from tasklib.testing.suite.builders import apply, beat_of, claim_one, completed, failed, released, submit
+from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
+from tests.server.conftest import client_of, make_app, token_for
+from tests.server.test_live import samples
+
+SECRET = "hunter2"
+URL = f"postgresql://ada:{SECRET}@db.example.com/shop"
+MASKED = "postgresql://ada:***@db.example.com/shop"
+
+
+async def test_no_secret_leaves_through_the_api(quick: httpx.AsyncClient, memory_engine: Engine):
+    store = await memory_engine.store()
+    task_id = await submit(store, "fails", max_retries=2)
+    await apply(store, failed(await claim_one(store, "fails"), error=f"cannot reach {URL}", delay=60))
+    done = await submit(store, "done", payload={"url": URL, "password": SECRET})
+    await apply(store, completed(await claim_one(store, "done"), {"password": SECRET, "seen": [URL]}))
+    named = await submit(store, URL)
+    await apply(store, released(await claim_one(store, URL)))
+    await quick.post("/api/tasks/bulk/cancel", json={"filter": {"error": URL, "tags": {"password": SECRET}}})
+    answers = {
+        "task": await quick.get(f"/api/tasks/{task_id}"),
+        "result": await quick.get(f"/api/tasks/{done}"),
+        "list": await quick.get("/api/tasks?type=fails&type=done"),
+        "audit": await quick.get("/api/audit"),
+        "refusal": await quick.get("/api/tasks", params={"tag": f":{URL}"}),
+        "metrics": await quick.get("/metrics"),
+    }
+    for name, answer in answers.items():
+        assert SECRET not in answer.text, name
+        assert "ada:***@" in answer.text, name
+    # A type goes by its own name, whatever that is; texts about it are masked.
+    waiting = (await quick.get(f"/api/tasks/{named}")).json()
+    assert waiting["type"] == URL
+    assert [MASKED in each["text"] for each in waiting["waitingFor"]] == [True]
+    assert answers["task"].json()["history"][0]["error"] == f"cannot reach {MASKED}"
+
+
+async def test_hostile_text_stays_text(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    """In JSON, in a stream of events, in metrics and in the audit trail: nothing is added, nothing ends early."""
+    monkeypatch.setattr(feeds, "READ_SECONDS", 0.02)
+    store = await memory_engine.store()
+    await store.beat(beat_of(EVIL, names=[EVIL]))
+    task_id = await submit(store, EVIL, payload=PAYLOAD, tags={EVIL: EVIL}, key=EVIL, max_retries=0)
+    await apply(store, failed(await claim_one(store, EVIL, worker=EVIL), error=MARKUP + STEERING))
+    await submit(store, EVIL)
+    await memory_engine.control(ControlChange(name=EVIL, paused=True, operator_rate=3))
+    app = make_app(memory_engine, stream_seconds=0.1)
+    async with client_of(app, await token_for(memory_engine, Role.ADMIN, EVIL)) as client:
+        assert (await client.post(f"/api/tasks/{task_id}/retry")).status_code == 200
+        stream = await client.get("/api/events")
+        metrics = await client.get("/metrics")
+        answers = [
+            await client.get(path)
+            for path in (f"/api/tasks/{task_id}", "/api/tasks", "/api/tasks/stats", "/api/types", "/api/controls")
+        ]
+        audit = await client.get("/api/audit")
+        workers = await client.get("/api/workers")
+    for answer in (*answers, audit, workers):
+        assert answer.headers["content-type"] == "application/json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert json.dumps(EVIL)[1:-1] in json.dumps(answer.json()), "as it is: whoever shows it has to take care"
+    assert audit.json()["entries"][0]["actor"] == EVIL
+    # Each event is two lines; what stands in a name is inside the JSON of the second.
+    events = [block.split("\n") for block in stream.text.strip().split("\n\n") if block.startswith("event")]
+    for event in events:
+        assert [line.split(":")[0] for line in event] == ["event", "data"], event
+        assert event[0] in ("event: stats", "event: controls")
+    stats = json.loads(next(event[1] for event in events if event[0] == "event: stats").removeprefix("data: "))
+    assert list(stats["byType"]) == [EVIL]
+    assert all(not name.startswith("tasklib_forged") for name in samples(metrics.text))
+    assert not set(metrics.text) & UNSAFE, "people read it in terminals, too"
+    blocks = re.findall(r"^(\w*):", stream.text, re.MULTILINE)
+    assert set(blocks) <= {"event", "data", "retry", ""}

@@ -1,0 +1,64 @@
+"""A queue in which every text is hostile, through every page: nothing runs, nothing opens, nothing invisible stays."""
+
+from pathlib import Path
+from urllib.parse import quote
+
+from playwright.async_api import Dialog, Page, expect
+
+from tasklib import Config
+from tasklib.engine.engine import Engine
+from tasklib.testing.suite.builders import beat_of
+from tests.cli.running import run_process
+from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
+from tests.ui.console import Console
+from tests.ui.site import Site, start_site
+
+MADE = "main img, main script, main iframe, main svg[onload], a[href^='javascript:' i], [onerror], [onload], [srcdoc]"
+
+
+async def filled(site: Site) -> dict[str, str]:
+    """One task in each state, by name."""
+    engine = Engine(Config(database_url=site.env["TASKLIB_DATABASE_URL"]))
+    await (await engine.store()).beat(beat_of(EVIL, names=[EVIL, "plain"]))
+    await engine.close()
+    options = {"tags": {EVIL: EVIL, "nested": {"a": [MARKUP]}}, "priority": 1}
+    tasks = {}
+    for outcome in ("complete", "fail", "running"):
+        tasks[outcome] = site.submit(EVIL, PAYLOAD, idempotencyKey=f"{outcome}{EVIL}", maxAttempts=2, **options)
+        worker = {"workerId": EVIL}
+        site.api("POST", f"/api/claims/{tasks[outcome]}", worker)
+        if outcome == "complete":
+            site.api("POST", f"/api/claims/{tasks[outcome]}/complete", {**worker, "result": PAYLOAD})
+        elif outcome == "fail":
+            error = {**worker, "error": f"Traceback\n  {MARKUP}\n{EVIL}"}
+            site.api("POST", f"/api/claims/{tasks[outcome]}/fail", error)
+    tasks["waiting"] = site.submit(EVIL, PAYLOAD, **options)
+    body = {"filter": {"error": EVIL[:200], "tags": {EVIL: EVIL}}, "dryRun": False}
+    site.api("POST", "/api/tasks/bulk/cancel", body)
+    site.api("PUT", f"/api/types/{quote(EVIL, safe='')}", {"paused": True, "rateLimit": 5})
+    return tasks
+
+
+async def test_nothing_runs_and_nothing_hides(sqlite_url: str, tmp_path: Path, page: Page, console: Console):
+    console.expect("404.*nowhere")
+    opened: list[str] = []
+
+    async def note(dialog: Dialog) -> None:
+        opened.append(dialog.message)
+        await dialog.dismiss()
+
+    page.on("dialog", note)
+    with start_site(tmp_path, sqlite_url, worker=False, environment=MARKUP[:25] + STEERING[-5:]) as site:
+        made = run_process(["token", "create", "--role", "admin", "--label", EVIL, "--json"], tmp_path, env=site.env)
+        tasks = await filled(site)
+        await site.sign_in(page, made.data["token"])
+        pages = ["/tasks", "/tasks?q=error%3Ascript", *(f"/tasks/{each}" for each in tasks.values())]
+        for path in (*pages, "/stats", "/workers", "/types", "/nowhere/<img src=x onerror=window.hit=8>"):
+            await page.goto(f"{site.url}{path}")
+            if "nowhere" not in path and "?q" not in path:
+                await expect(page.get_by_text("<img src=x").filter(visible=True).first).to_be_visible()
+            assert await page.evaluate("window.hit") is None, path
+            assert await page.locator(MADE).count() == 0, path
+            shown = await page.locator("body").inner_text() + await page.title()
+            assert not set(shown) & UNSAFE, path
+    assert opened == []
