@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test bench screenshots fmt clean
+.PHONY: help install ui demo check test faults bench screenshots fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,11 @@ check: install ## lint, formatting, types, layers
 test: ui ## run the tests; ARGS='-k retry', JOBS=4
 	$(BIN)/python ui/build.py run test
 	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+
+# As root also those that mount a disk.
+faults: install ## failover, full disks, PgBouncer, wrong clocks: what takes servers and packages of its own
+	@$(BIN)/python -m tests.faults.packages
+	$(BIN)/pytest -q -m 'infrastructure$(if $(filter 0,$(shell id -u)),, and not root)' $(ARGS)
 
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)

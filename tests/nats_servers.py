@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import nats
 
-from tests.servers import _spawn, _starter
+from tests.servers import spawn, starter
 from tests.waiting import eventually
 
 MAX_PAYLOAD = 4 * 1024 * 1024
@@ -65,7 +65,7 @@ class NatsServer:
             f"listen: 127.0.0.1:{self.port}\nmax_payload: {MAX_PAYLOAD}\n"
             f'jetstream {{ store_dir: "{self.home}/js" }}\n{self.settings}\n'
         )
-        self._process = _starter.submit(self._launch).result()
+        self._process = starter.submit(self._launch).result()
         if wait:
             eventually(self._answers, timeout=60, interval=0.02)
         return self
@@ -103,7 +103,7 @@ class NatsServer:
 
     def _launch(self) -> subprocess.Popen[bytes]:
         with (self.home / "log").open("ab") as log:
-            return _spawn([_binary(self.home), "-c", str(self.home / "server.conf")], self.home, log)
+            return spawn([_binary(self.home), "-c", str(self.home / "server.conf")], self.home, log)
 
     def _answers(self) -> bool:
         if not self.running:
