@@ -156,10 +156,10 @@ class PostgresServer:
 
     def _initialise(self) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="tasklib-postgres-"))
-        owner = _owner()
+        user = owner()
         if os.geteuid() == 0:
             # mkdtemp shuts out everyone else, and the server runs as someone else.
-            os.chown(self._home, owner.pw_uid, owner.pw_gid)
+            os.chown(self._home, user.pw_uid, user.pw_gid)
         self._bin = _binaries(self.version, self._home)
         self._make_data()
 
@@ -195,9 +195,9 @@ class PostgresServer:
 
 
 def spawn(command: list[str], cwd: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
-    owner = _owner()
+    user = owner()
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _LAUNCH, str(owner.pw_uid), str(owner.pw_gid), *command],
+        [sys.executable, "-I", "-S", "-c", _LAUNCH, str(user.pw_uid), str(user.pw_gid), *command],
         cwd=cwd,
         # Nothing of the caller's: PGPORT, PGDATA, LC_ALL and TZ would change what the server does.
         env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
@@ -209,7 +209,7 @@ def spawn(command: list[str], cwd: Path, log: IO[bytes]) -> subprocess.Popen[byt
     )
 
 
-def _owner() -> pwd.struct_passwd:
+def owner() -> pwd.struct_passwd:
     """Who the server runs as: PostgreSQL refuses to be root."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
 

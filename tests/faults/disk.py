@@ -32,10 +32,10 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(folder: Path, megabytes: int) -> Iterator[SmallDisk]:
-    """Mounted at `folder`, which is made."""
+def small_disk(folder: Path, megabytes: int, user: int = 0) -> Iterator[SmallDisk]:
+    """Mounted at `folder`, which is made, and given to the user of this number."""
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0777", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0755,uid={user}", "tmpfs", str(folder)]
     subprocess.run(mount, check=True, capture_output=True)
     try:
         yield SmallDisk(folder)

@@ -108,3 +108,8 @@ async def blocks_the_loop(seconds: float) -> str:
     note("blocks_the_loop")
     threading.Event().wait(seconds)
     return "done"
+
+
+@task
+def keep(text: str) -> int:
+    return len(text)
