@@ -5,6 +5,7 @@ import ctypes
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 from tasklib import Snooze, current_task, task
@@ -113,3 +114,13 @@ async def blocks_the_loop(seconds: float) -> str:
 @task
 def keep(text: str) -> int:
     return len(text)
+
+
+@task
+def tells_the_time(path: str) -> float:
+    """What this process takes for the time; waits for the file, so that a lease has to be kept."""
+    note("tells_the_time")
+    gate = threading.Event()
+    while not Path(path).exists():
+        gate.wait(0.01)
+    return time.time()
