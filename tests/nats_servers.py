@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sysconfig
@@ -81,6 +82,15 @@ class NatsServer:
         self._process.kill()
         self._process.wait(60)
         self._process = None
+
+    def pause(self) -> None:
+        """Its lines stay open and nobody is at the other end."""
+        assert self._process, "the server is not running"
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process, "the server is not running"
+        self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         if self._process is not None:
