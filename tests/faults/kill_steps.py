@@ -12,6 +12,7 @@ import signal
 import sys
 from asyncio import selector_events
 from collections import Counter
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -145,7 +146,7 @@ def main() -> None:
                 asyncio.run(live(name, death))
                 os._exit(0)
             _, status = os.waitpid(pid, 0)
-            found[eventually(lambda ids=ids, name=name: settled_down(name, ids))] += 1  # type: ignore[misc]
+            found[eventually(partial(settled_down, name, ids)) or ""] += 1
             if status == 0:
                 print(json.dumps({"deaths": deaths, "found": found}))
                 return

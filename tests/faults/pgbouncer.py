@@ -1,4 +1,4 @@
-"""A real PgBouncer in transaction mode, in front of a PostgreSQL. Debian's package; `make faults` installs it as root."""
+"""A real PgBouncer in transaction mode, in front of a PostgreSQL. It is Debian's, which `make faults` installs."""
 
 import shutil
 import socket

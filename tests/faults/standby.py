@@ -28,7 +28,7 @@ class Standby(PostgresServer):
 
     def streams(self) -> bool:
         with psycopg.connect(self.dsn) as connection:
-            return connection.execute("SELECT 1 FROM pg_stat_wal_receiver WHERE status = 'streaming'").fetchone() == (1,)
+            return connection.execute("SELECT status FROM pg_stat_wal_receiver").fetchone() == ("streaming",)
 
     def stop_following(self) -> None:
         """From here on what the primary commits does not arrive: the tail that a failover loses."""

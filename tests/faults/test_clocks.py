@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,9 @@ def by_faketime(_: Path, seconds: float) -> dict[str, str]:
         pytest.param(by_faketime, id="libfaketime", marks=pytest.mark.infrastructure),
     ],
 )
-@pytest.mark.parametrize("off_by", [pytest.param(HOUR, id="hour", marks=pytest.mark.infrastructure), pytest.param(YEAR, id="year")])
+@pytest.mark.parametrize(
+    "off_by", [pytest.param(HOUR, id="hour", marks=pytest.mark.infrastructure), pytest.param(YEAR, id="year")]
+)
 @pytest.mark.parametrize("backend", ["postgres", "nats"])
 async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off_by: float, env: Env, tmp_path: Path):
     """Fault 18: of two workers one is as far ahead as the other is behind. Each keeps the lease of its own task, takes
@@ -42,7 +45,11 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
     gate = tmp_path / "gate"
     try:
         with fleet_on(url, tmp_path) as fleet:
-            settings = {"heartbeat_seconds": 0.3, "dead_after_seconds": 6.0, "lock_timeout_seconds": 6.0}
+            settings: dict[str, Any] = {
+                "heartbeat_seconds": 0.3,
+                "dead_after_seconds": 6.0,
+                "lock_timeout_seconds": 6.0,
+            }
             workers = [fleet.start(2, env=env(tmp_path, shift), **settings) for shift in (off_by, -off_by)]
             long = [await app.tells_the_time.submit_async(str(gate)) for _ in range(4)]  # as many as both have slots
             await eventually_async(lambda: len({line[-1] for line in fleet.journal}) == 2, LONG)
@@ -50,7 +57,9 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
             leases = [(await engine.need(handle.id)).locked_until for handle in long]
 
             async def all_extended() -> bool:
-                return all([(await engine.need(each.id)).locked_until != was for each, was in zip(long, leases)])
+                return all(
+                    [(await engine.need(each.id)).locked_until != was for each, was in zip(long, leases, strict=True)]
+                )
 
             await eventually_async(all_extended, LONG)
             gate.touch()

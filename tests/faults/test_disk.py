@@ -37,11 +37,15 @@ async def queue_on(url: str) -> AsyncIterator[Engine]:
         await engine.close()
 
 
+async def submit_for_ever(acknowledged: list[UUID]) -> None:
+    while True:
+        acknowledged += await app.keep.submit_many_async(LOAD)
+
+
 async def submit_until_full(acknowledged: list[UUID]) -> None:
     """Until a submit is refused, which must say why."""
     with pytest.raises(StoreFull) as caught:
-        while True:
-            acknowledged += await app.keep.submit_many_async(LOAD)
+        await submit_for_ever(acknowledged)
     assert "room" in str(caught.value) or "space" in str(caught.value)
 
 
@@ -117,8 +121,7 @@ async def test_postgres_without_room_for_its_log(tmp_path: Path):
             await (await app.keep.submit_async("first")).wait_async(60)
             server.disk.fill(leave=2 * 1024 * 1024)
             with pytest.raises(TRANSIENT):
-                while True:
-                    acknowledged += await app.keep.submit_many_async(LOAD)
+                await submit_for_ever(acknowledged)
             await eventually_async(lambda: "PANIC" in server.log, 60)
             server.stop("immediate")
             server.disk.make_room()

@@ -16,7 +16,7 @@ from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Filter
 from tasklib.stores.postgres import PostgresStore
-from tasklib.testing.suite.builders import apply, claim, completed, fetch, submit, submit_several
+from tasklib.testing.suite.builders import apply, claim, completed, fetch, submit
 from tests.faults.standby import Standby, url_of, wait_for_standby
 from tests.servers import PostgresServer
 from tests.waiting import eventually, eventually_async
@@ -54,7 +54,7 @@ async def test_a_standby_alone_is_refused(standby: Standby, primary: PostgresSer
     """Fault 13: a worker that reaches a read-only server only says so, within its deadline, and writes nothing."""
     for url in (url_of(standby), f"{url_of(standby)}?target_session_attrs=read-write"):
         store = PostgresStore(url, call_timeout=1.0)
-        with pytest.raises(StoreUnavailable, match="read-only|read-write"):
+        with pytest.raises(StoreUnavailable, match=r"read-only|read-write"):
             await store.open()
         await store.close()
 
@@ -81,7 +81,8 @@ async def test_an_asynchronous_failover_loses_the_tail_and_nothing_else(
         standby.promote()
 
         again = await submit(holder, "afterwards")
-        assert [found is None for found in await holder.get([*tail, again])] == [True] * 50 + [False], "the tail is lost"
+        there = [found is not None for found in await holder.get([*tail, again])]
+        assert there == [False] * 50 + [True], "the tail is lost"
         [fresh] = await claim(holder, 1, names=["held"], worker="another")
         assert (fresh.id, fresh.version) == (stale.id, stale.version), "the same version is given out twice"
         assert await holder.settle([completed(stale, "stale")]) == [Verdict.LOST]

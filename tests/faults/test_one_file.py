@@ -27,7 +27,12 @@ for start in range(40):
     work.submit(start)
 """
 EACH = 40 * 21
-PAGES = ("/api/tasks?limit=50", "/api/tasks?status=completed&limit=50", "/api/tasks/stats", "/api/types", "/api/workers")
+PAGES = ("tasks?limit=50", "tasks?status=completed&limit=50", "tasks/stats", "types", "workers")
+
+
+def _submitter(url: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-W", "error", "-c", SUBMIT, url]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.mark.timeout(300)
@@ -43,28 +48,26 @@ async def test_eight_processes_and_the_dashboard_share_a_file(sqlite_url: str, t
         fleet = stack.enter_context(fleet_on(sqlite_url, tmp_path))
         for _ in range(4):
             fleet.start(4, dead_after_seconds=30.0)
-        command = [sys.executable, "-W", "error", "-c", SUBMIT, sqlite_url]
-        submitting = [
-            stack.enter_context(subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True))
-            for _ in range(3)
-        ]
+        submitting = [stack.enter_context(_submitter(sqlite_url)) for _ in range(3)]
         looks = 0
         largest = 0
-        async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
-            async with client.stream("GET", "/api/events") as live:
-                assert live.status_code == 200
+        async with (
+            httpx.AsyncClient(base_url=server.url, timeout=30) as client,
+            client.stream("GET", "/api/events") as live,
+        ):
+            assert live.status_code == 200
 
-                async def all_done() -> bool:
-                    nonlocal looks, largest
-                    for page in PAGES:
-                        answer = await client.get(page)
-                        assert answer.status_code == 200, answer.text
-                        looks += 1
-                    largest = max(largest, path.with_name(path.name + "-wal").stat().st_size)
-                    figures = (await engine.stats()).get("work")
-                    return figures is not None and figures.completed == 3 * EACH
+            async def all_done() -> bool:
+                nonlocal looks, largest
+                for page in PAGES:
+                    answer = await client.get(f"/api/{page}")
+                    assert answer.status_code == 200, answer.text
+                    looks += 1
+                largest = max(largest, path.with_name(path.name + "-wal").stat().st_size)
+                figures = (await engine.stats()).get("work")
+                return figures is not None and figures.completed == 3 * EACH
 
-                await eventually_async(all_done, 200)
+            await eventually_async(all_done, 200)
         for process in submitting:
             assert process.stderr is not None
             said = process.stderr.read()

@@ -56,8 +56,8 @@ async def test_sessions_that_are_ended_under_load_cost_nothing(postgres_url: str
 
 @pytest.mark.infrastructure
 async def test_a_server_that_is_away_costs_little_while_it_is(tmp_path: Path):
-    """Fault 10, no busy loop: while the server is away an idle and a busy worker use next to no processor time and write
-    few lines; when it is back both go on by themselves."""
+    """Fault 10, no busy loop: while the server is away an idle and a busy worker use next to no processor time and few
+    lines of the log; when it is back both go on by themselves."""
     with PostgresServer() as server, fleet_on(server.dsn, tmp_path) as fleet:
         engine = Engine(Config(database_url=server.dsn))
         before = use_engine(engine)

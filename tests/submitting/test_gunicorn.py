@@ -75,5 +75,7 @@ def test_workers_that_were_forked_after_use(request: pytest.FixtureRequest, back
     assert str(server.pid) not in {pid for pid, _ in answers}
     assert len({task_id for _, task_id in answers}) == REQUESTS
     count = "import shop; print(shop.stored())"
-    told = subprocess.run([sys.executable, "-c", count], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=30)
+    told = subprocess.run(
+        [sys.executable, "-c", count], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=30
+    )
     assert told.stdout.strip() == str(REQUESTS + 2), told.stderr

@@ -85,6 +85,8 @@ def dies(how: str) -> None:
     note("dies", how)
     if how == "segfault":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "out of memory":
+        os.kill(os.getpid(), signal.SIGKILL)
     os._exit(7)
 
 
