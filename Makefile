@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test model bench screenshots fmt clean guards
+.PHONY: help install ui demo check test model bench screenshots fmt clean guards faults
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,11 @@ model: install ## random steps on all engines against a model, and races, for lo
 
 guards: ui ## take each guard away in turn and show the test that notices; ONLY='nats lease' some, JOBS=4
 	@$(BIN)/python -m tests.guards.run --jobs $(JOBS) $(ONLY)
+
+# As root also those that mount a disk.
+faults: install ## failover, full disks, PgBouncer, wrong clocks: what takes servers and packages of its own
+	@$(BIN)/python -m tests.faults.packages
+	$(BIN)/pytest -q -m 'infrastructure$(if $(filter 0,$(shell id -u)),, and not root)' $(ARGS)
 
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)

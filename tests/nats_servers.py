@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sysconfig
@@ -15,7 +16,7 @@ from typing import Any, Self
 
 import nats
 
-from tests.servers import _spawn, _starter
+from tests.servers import spawn, starter
 from tests.waiting import eventually
 
 MAX_PAYLOAD = 4 * 1024 * 1024
@@ -65,7 +66,7 @@ class NatsServer:
             f"listen: 127.0.0.1:{self.port}\nmax_payload: {MAX_PAYLOAD}\n"
             f'jetstream {{ store_dir: "{self.home}/js" }}\n{self.settings}\n'
         )
-        self._process = _starter.submit(self._launch).result()
+        self._process = starter.submit(self._launch).result()
         if wait:
             eventually(self._answers, timeout=60, interval=0.02)
         return self
@@ -81,6 +82,15 @@ class NatsServer:
         self._process.kill()
         self._process.wait(60)
         self._process = None
+
+    def pause(self) -> None:
+        """Its lines stay open and nobody is at the other end."""
+        assert self._process, "the server is not running"
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process, "the server is not running"
+        self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         if self._process is not None:
@@ -103,7 +113,7 @@ class NatsServer:
 
     def _launch(self) -> subprocess.Popen[bytes]:
         with (self.home / "log").open("ab") as log:
-            return _spawn([_binary(self.home), "-c", str(self.home / "server.conf")], self.home, log)
+            return spawn([_binary(self.home), "-c", str(self.home / "server.conf")], self.home, log)
 
     def _answers(self) -> bool:
         if not self.running:

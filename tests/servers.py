@@ -45,7 +45,7 @@ os.execv(command[0], command)
 """
 
 # That request is bound to the thread that started the server, so this one thread starts them all and never ends.
-_starter = ThreadPoolExecutor(1, thread_name_prefix="server-starter")
+starter = ThreadPoolExecutor(1, thread_name_prefix="server-starter")
 
 
 class PostgresServer:
@@ -98,7 +98,7 @@ class PostgresServer:
         assert not self.running, "the server is running already"
         if self._home is None:
             self._initialise()
-        self._process = _starter.submit(self._launch).result()
+        self._process = starter.submit(self._launch).result()
         try:
             eventually(self._answers, timeout=60, interval=0.02)
         except BaseException:
@@ -156,17 +156,24 @@ class PostgresServer:
 
     def _initialise(self) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="tasklib-postgres-"))
-        owner = _owner()
+        user = owner()
         if os.geteuid() == 0:
             # mkdtemp shuts out everyone else, and the server runs as someone else.
-            os.chown(self._home, owner.pw_uid, owner.pw_gid)
+            os.chown(self._home, user.pw_uid, user.pw_gid)
         self._bin = _binaries(self.version, self._home)
+        self._make_data()
+
+    def _make_data(self) -> None:
         options = ["--username=postgres", "--auth=trust", "--encoding=utf8", "--locale=C", "--no-sync"]
-        command = [str(self._bin / "initdb"), *options, f"--pgdata={self.data}"]
-        with (self._home / "log").open("wb") as log:
-            process = _starter.submit(_spawn, command, self._home, log).result()
+        self._run("initdb", *options, f"--pgdata={self.data}")
+
+    def _run(self, program: str, *options: str) -> None:
+        """One of PostgreSQL's own programs, to its end."""
+        assert self._bin
+        with (self.home / "log").open("ab") as log:
+            process = starter.submit(spawn, [str(self._bin / program), *options], self.home, log).result()
             if process.wait(120):
-                raise RuntimeError(f"initdb failed:\n{self.log}")
+                raise RuntimeError(f"{program} failed:\n{self.log}")
 
     def _launch(self) -> subprocess.Popen[bytes]:
         assert self._bin
@@ -175,7 +182,7 @@ class PostgresServer:
         settings = {"listen_addresses": "127.0.0.1", "port": str(self.port), **self.settings}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         with (self.home / "log").open("ab") as log:
-            return _spawn([str(self._bin / "postgres"), "-D", str(self.data), *options], self.home, log)
+            return spawn([str(self._bin / "postgres"), "-D", str(self.data), *options], self.home, log)
 
     def _answers(self) -> bool:
         if not self.running:
@@ -187,10 +194,10 @@ class PostgresServer:
         return True
 
 
-def _spawn(command: list[str], cwd: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
-    owner = _owner()
+def spawn(command: list[str], cwd: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    user = owner()
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _LAUNCH, str(owner.pw_uid), str(owner.pw_gid), *command],
+        [sys.executable, "-I", "-S", "-c", _LAUNCH, str(user.pw_uid), str(user.pw_gid), *command],
         cwd=cwd,
         # Nothing of the caller's: PGPORT, PGDATA, LC_ALL and TZ would change what the server does.
         env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
@@ -202,7 +209,7 @@ def _spawn(command: list[str], cwd: Path, log: IO[bytes]) -> subprocess.Popen[by
     )
 
 
-def _owner() -> pwd.struct_passwd:
+def owner() -> pwd.struct_passwd:
     """Who the server runs as: PostgreSQL refuses to be root."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
 

@@ -32,6 +32,7 @@ from tasklib.engine.backends import make_store
     ids=str,
 )
 def test_a_bad_setting_is_refused_by_name(settings: dict[str, Any], key: str):
+    """Bad input, settings: refused with the key and the reason."""
     with pytest.raises(InvalidConfig, match=key) as caught:
         Config(**settings)
     assert caught.value.field == key

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ SCHEMA = ROOT / "docs" / "schema.md"
 STORE_TABLES = {"sqlite": 6, "postgres": 7}
 """In their migrations; SQLite's task_migrations is made by the store."""
 GUARANTEES = ROOT / "docs" / "guarantees.md"
+FAULTS = ROOT / "docs" / "faults.md"
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 every_page = pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
@@ -180,30 +182,47 @@ def test_the_schema_has_every_column_table_and_index():
     assert {field.name for field in fields(Task)} - said == set()
 
 
-def test_the_guarantees_name_tests_that_exist():
-    named = [span for span in code_spans(GUARANTEES) if span.startswith("tests/")]
+@pytest.mark.parametrize("page", [GUARANTEES, FAULTS], ids=lambda page: page.name)
+def test_the_tests_that_are_named_exist(page: Path):
+    named = [span for span in code_spans(page) if span.startswith("tests/")]
     assert len(named) > 40
     for name in named:
-        file, *path = name.split("::")
-        defined = _tests_in(ROOT / file)
-        if path[0] == "TestStores":  # it inherits them from the suite
-            suite = (ROOT / "src/tasklib/testing/suite").glob("*.py")
-            defined |= {f"TestStores::{test}" for module in suite for test in _methods(module)}
-        assert "::".join(path) in defined, name
+        assert _docstring(name) is not None, name
 
 
-def _tests_in(file: Path) -> set[str]:
-    found = set()
-    for node in ast.parse(file.read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.ClassDef):
-            found |= {f"{node.name}::{each.name}" for each in node.body if hasattr(each, "name")}
+def test_every_fault_and_every_kind_of_bad_input_has_a_test_that_names_it():
+    rows = {row[0]: row[-1] for row in _rows(FAULTS) if row[0].isdigit()}
+    assert list(rows) == [str(number) for number in range(1, 25)]
+    for number, shown_by in rows.items():
+        texts = [_docstring(name) or "" for name in re.findall(r"`(tests/[^`]*)`", shown_by)]
+        assert any(re.match(rf"Fault {number}\b", text) for text in texts), f"fault {number}"
+    kinds = re.findall(r"^### (.*)\n((?:.|\n)*?)(?=^### |\Z)", FAULTS.read_text(), re.MULTILINE)
+    assert len(kinds) == 6
+    for kind, table in kinds:
+        texts = [_docstring(name) or "" for name in re.findall(r"`(tests/[^`]*)`", table)]
+        assert any(text.lower().startswith(f"bad input, {kind.lower()}:") for text in texts), kind
+
+
+def _docstring(name: str) -> str | None:
+    """Of a test like `tests/test_docs.py::test_it`, or of its file; None if there is no such test."""
+    file, *path = name.split("::")
+    if path[0] == "TestStores":  # it inherits them from the suite
+        modules = sorted((ROOT / "src/tasklib/testing/suite").glob("*.py"))
+        return next((text for each in modules for test, text in _tests_in(each).items() if test[-1] == path[1]), None)
+    return _tests_in(ROOT / file).get(tuple(path))
+
+
+@cache
+def _tests_in(file: Path) -> dict[tuple[str, ...], str]:
+    """What each test says of itself, by its path inside the file."""
+    tree = ast.parse(file.read_text())
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    found: dict[tuple[str, ...], str] = {}
+    found |= {(node.name,): ast.get_docstring(node) or "" for node in tree.body if isinstance(node, functions)}
+    for kind in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        methods = (node for node in kind.body if isinstance(node, functions))
+        found |= {(kind.name, node.name): ast.get_docstring(node) or "" for node in methods}
     return found
-
-
-def _methods(file: Path) -> set[str]:
-    return {name.partition("::")[2] for name in _tests_in(file) if "::test_" in name}
 
 
 def _rows(page: Path) -> list[list[str]]:

@@ -75,6 +75,7 @@ def test_version(cli: Cli):
     ],
 )
 def test_wrong_usage_is_one_clear_error(cli: Cli, arguments: list[str], said: str):
+    """Bad input, command line: one line says what is wrong."""
     ran = cli(*arguments)
     assert ran.code == 2, ran
     assert ran.out == ""

@@ -91,7 +91,7 @@ def test_when_grace_is_over_tasks_are_given_back(app_folder: Path, queue: Queue,
 
 @pytest.mark.parametrize("streams", ["gone", "full"])
 def test_it_goes_on_without_its_streams(app_folder: Path, queue: Queue, env: dict[str, str], streams: str):
-    """A pipe whose reader has gone, and a disk without room."""
+    """Fault 24: a pipe whose reader has gone, and a disk without room. The worker goes on."""
     if streams == "full" and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     queue.add("add", a=1)

@@ -40,6 +40,7 @@ BODIES: list[tuple[str, bytes]] = [
 
 @pytest.mark.parametrize("body", [body for _, body in BODIES], ids=[name for name, _ in BODIES])
 async def test_bodies(quick: httpx.AsyncClient, body: bytes):
+    """Bad input, HTTP: bodies that are no JSON of ours."""
     answer = await quick.post("/api/tasks", content=body, headers=JSON)
     assert answer.status_code == 400, answer.text
     assert answer.json()["code"] in ("invalid_input", "invalid_option", "invalid_value")
@@ -78,6 +79,7 @@ async def test_bodies(quick: httpx.AsyncClient, body: bytes):
     ],
 )
 async def test_fields(quick: httpx.AsyncClient, given: Any, field: str):
+    """Bad input, HTTP: unknown fields and wrong types, each by its name."""
     code = "invalid_option" if field.startswith("options.") or field == "type" else "invalid_input"
     refused(await quick.post("/api/tasks", json=given), 400, code, field)
     await nothing_stored(quick)
@@ -162,6 +164,7 @@ async def test_too_large_a_body_is_not_read(quick: httpx.AsyncClient):
     ],
 )
 async def test_queries(api: httpx.AsyncClient, query: str, field: str):
+    """Bad input, HTTP: limits, cursors, sorts and filters that are none."""
     refused(await api.get(f"/api/tasks?{query}"), 400, "invalid_input", field)
 
 

@@ -3,8 +3,11 @@
 import asyncio
 import struct
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import urlsplit, urlunsplit
+
+Way = Literal["to server", "to client"]
+WAYS: tuple[Way, ...] = ("to server", "to client")
 
 
 class Proxy:
@@ -12,7 +15,7 @@ class Proxy:
 
     `lose_reply(marker)`: the next message with these bytes reaches the server; when the server has answered, the line
     is cut and the answer is thrown away. `lose_request(marker)`: the line is cut before the message goes out.
-    `faults` counts what really happened.
+    `freeze()`: silence, both ways or one way. `faults` counts what really happened.
     """
 
     def __init__(self, url: str) -> None:
@@ -21,8 +24,8 @@ class Proxy:
         self._tasks: set[asyncio.Task[None]] = set()
         self._reply_marker: bytes | None = None
         self._request_marker: bytes | None = None
-        self._flowing = asyncio.Event()
-        self._flowing.set()
+        self._flowing: dict[Way, asyncio.Event] = {"to server": asyncio.Event(), "to client": asyncio.Event()}
+        self.thaw()
         self.faults = 0
         self.connections = 0
         self.foreign_pids = False
@@ -42,13 +45,15 @@ class Proxy:
     def lose_request(self, marker: bytes) -> None:
         self._request_marker = marker
 
-    def freeze(self) -> None:
-        """Lines stay open, and nothing comes through: what a partition looks like."""
+    def freeze(self, *ways: Way) -> None:
+        """Lines stay open, and nothing comes through: what a partition looks like. Given one way, the other is fine."""
         self.faults += 1
-        self._flowing.clear()
+        for way in ways or WAYS:
+            self._flowing[way].clear()
 
     def thaw(self) -> None:
-        self._flowing.set()
+        for flowing in self._flowing.values():
+            flowing.set()
 
     @property
     def busy(self) -> bool:
@@ -101,7 +106,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event
     ) -> None:
         while data := await reader.read(65536):
-            await self._flowing.wait()
+            await self._flowing["to server"].wait()
             if self._request_marker is not None and self._request_marker in data:
                 self._request_marker = None
                 self.faults += 1
@@ -117,7 +122,7 @@ class Proxy:
     ) -> None:
         first = True
         while data := await reader.read(65536):
-            await self._flowing.wait()
+            await self._flowing["to client"].wait()
             if swallow.is_set():
                 self.faults += 1
                 return

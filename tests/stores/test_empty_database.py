@@ -31,6 +31,7 @@ async def test_several_may_open_an_empty_database_at_once(backend_url: str):
 
 
 async def test_several_may_migrate_an_empty_database_at_once(backend_url: str):
+    """Fault 23, at once: one makes the tables, the others find them."""
     stores = [make(backend_url) for _ in range(4)]
     steps = await asyncio.gather(*(store.migrate() for store in stores))
     names = [name for name, _ in stores[0].migration_sql()]

@@ -120,6 +120,7 @@ async def test_a_running_task_taken_away_by_hand_is_lost_to_its_holder(store: St
 
 
 async def test_an_unknown_state_is_skipped_and_shown_until_it_is_put_right(store: Store, by_hand: Execute):
+    """Fault 21, an unknown state: shown, skipped, its neighbours proceed."""
     odd, ordinary = await submit(store, priority=10), await submit(store)
     by_hand(f"UPDATE tasks SET state = 'on hold' WHERE id = '{odd}'")
     assert [claimed.id for claimed in await claim(store, 5)] == [ordinary]
@@ -150,6 +151,7 @@ async def test_a_task_completed_by_hand_is_not_claimed(store: Store, by_hand: Ex
 
 
 async def test_a_renamed_task_waits_for_a_worker_of_that_name(store: Store, by_hand: Execute):
+    """Fault 21, an unknown name: it waits, and nobody stumbles over it."""
     task_id = await submit(store)
     by_hand("UPDATE tasks SET name = 'other'")
     assert await claim(store) == []

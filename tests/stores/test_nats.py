@@ -324,6 +324,7 @@ async def test_a_record_must_fit_and_the_limit_is_named():
 
 
 async def test_full_is_an_error_and_passes(nats_url: str):
+    """Fault 22, limits reached: full is an error, and nothing is silently discarded."""
     store = NatsStore(f"{nats_url}&max_bytes=300000")
     await store.open()
     kept: list[UUID] = []
@@ -460,6 +461,7 @@ def _asked_around(moment: Any, clock: Clock, width: float) -> tuple[float, float
 async def test_a_machine_whose_clock_is_wrong_agrees_with_the_others(
     store: NatsStore, nats_url: str, monkeypatch: pytest.MonkeyPatch
 ):
+    """Fault 18 on NATS: a wrong clock is corrected by the server's."""
     monkeypatch.setattr("tasklib.stores.nats.clock._START", 0.0)  # 1970
     wrong = NatsStore(nats_url)
     await wrong.open()

@@ -221,6 +221,46 @@ async def test_a_server_that_stays_away_is_told_within_the_deadline():
         await store.close()
 
 
+async def test_a_server_that_is_paused_leaves_a_doubt_that_is_resolved():
+    """Fault 22, a server paused: calls end with their deadline, though the server has the messages and acts on them
+    when it goes on; what is then asked again is found done, and is not done twice."""
+    with NatsServer() as server:
+        store = NatsStore(server.url, call_timeout=1.0)
+        await store.open()
+        await submit_several(store, 2)
+        [claimed, other] = await claim(store, 2)
+        task, keyed = new_task("doubt"), new_task("doubt", key="k")
+        server.pause()
+        try:
+            for call in (
+                store.insert([task]),
+                store.insert([keyed]),
+                store.settle([completed(claimed, "once")]),
+                store.extend(ANNA, [lease_of(other)], 60),
+            ):
+                begun = time.monotonic()
+                with pytest.raises(TRANSIENT):
+                    await call
+                assert time.monotonic() - begun < 2.5
+        finally:
+            server.resume()
+        assert await eventually_async(lambda: _answers(store), timeout=30)
+        assert [each.id for each in await store.insert([task, keyed])] == [task.id, keyed.id]
+        assert await store.settle([completed(claimed, "once")]) in ([Verdict.ALREADY], [Verdict.APPLIED])
+        assert (await store.extend(ANNA, [lease_of(other)], 60))[0].held
+        figures = await store.stats()
+        assert (figures["doubt"].pending, figures["work"].completed, figures["work"].running) == (2, 1, 1)
+        await store.close()
+
+
+async def _answers(store: NatsStore) -> bool:
+    try:
+        await store.stats()
+    except TRANSIENT:
+        return False
+    return True
+
+
 async def test_a_cluster_goes_on_without_one_of_its_nodes():
     with NatsCluster() as cluster:
         stores = [NatsStore(f"{cluster.url}?replicas=3&bucket=shop") for _ in range(3)]

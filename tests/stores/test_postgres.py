@@ -95,6 +95,7 @@ async def test_a_foreign_table_is_refused(postgres_url: str, psql: Execute):
 async def test_another_version_is_refused(
     store: PostgresStore, postgres_url: str, psql: Execute, change: str, words: str
 ):
+    """Fault 21, a newer schema: refused in one line that says what to do."""
     psql(f"UPDATE task_migrations SET version = {change}")
     another = PostgresStore(postgres_url)
     with pytest.raises(SchemaMismatch, match=words):
@@ -159,6 +160,7 @@ async def test_what_may_pass_is_tried_until_the_deadline():
 async def test_a_locked_table_is_waited_for_no_longer_than_the_deadline(
     store: PostgresStore, postgres_url: str, postgres_server: str, schema: str
 ):
+    """Fault 14, the table locked: calls end at their deadline and say why."""
     impatient = PostgresStore(postgres_url, call_timeout=0.5)
     await impatient.open()
     with psycopg.connect(postgres_server) as connection:
@@ -240,6 +242,7 @@ async def test_what_runs_is_counted_after_whoever_has_the_limit(
 async def test_a_pool_in_use_is_waited_for_no_longer_than_the_deadline(
     store: PostgresStore, postgres_url: str, postgres_server: str, schema: str
 ):
+    """Fault 14, the pool exhausted: the same for those who wait for a connection."""
     narrow = PostgresStore(postgres_url, pool_size=1, call_timeout=2.0)
     await narrow.open()
     with psycopg.connect(postgres_server) as connection:
@@ -291,6 +294,7 @@ async def test_idle_connections_are_closed(postgres_url: str, monkeypatch: pytes
 
 
 async def test_a_host_that_does_not_answer_or_takes_no_writes_is_passed_over(postgres_url: str):
+    """Fault 13: of several hosts the one that takes writes is used."""
     with PostgresServer(settings=QUICK | {"default_transaction_read_only": "on"}) as read_only:
         user, _, rest = postgres_url.removeprefix("postgresql://").partition("@")
         store = PostgresStore(f"postgresql://{user}@127.0.0.1:1,127.0.0.1:{read_only.port},{rest}")

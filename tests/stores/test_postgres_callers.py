@@ -302,6 +302,7 @@ async def test_a_key_in_an_open_transaction_is_waited_for(store: PostgresStore, 
 
 
 async def test_a_key_that_is_rolled_back_is_the_next_one_s(store: PostgresStore, postgres_server: str):
+    """Fault 19: a key whose transaction is rolled back belongs to the next who asked."""
     first, second = new_task(key="once"), new_task(key="once")
     async with with_psycopg(postgres_server) as (connection, _, rollback):
         await insert_on(store, connection, first)

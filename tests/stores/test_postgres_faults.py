@@ -48,6 +48,7 @@ async def number_of_tasks(store: PostgresStore) -> int:
 
 @faults
 async def test_a_submit_makes_one_task(store: PostgresStore, proxy: Proxy, fault: Fault):
+    """Fault 11: cut before the commit arrives, or before its answer does. One row, the same id."""
     await submit(store)  # its statement is prepared: what follows is one message
     task = new_task("doubt")
     fault(proxy, b"doubt")
@@ -78,6 +79,7 @@ async def test_a_key_makes_one_task(store: PostgresStore, proxy: Proxy, fault: F
 
 @faults
 async def test_an_outcome_is_recorded_once(store: PostgresStore, proxy: Proxy, fault: Fault):
+    """Fault 11, an outcome: sent again it is recognised, and counted once."""
     await submit_several(store, 3)
     first, second, third = await claim(store, 3)
     await apply(store, completed(first))
@@ -143,6 +145,7 @@ async def test_heartbeats_and_extensions_go_on(store: PostgresStore, proxy: Prox
 
 
 async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_url: str, proxy: Proxy):
+    """Fault 10, lines reset under load: nothing is lost and nothing is done twice."""
     store = PostgresStore(proxy.url, pool_size=4)
     await store.open()
     submitted = 0
@@ -186,6 +189,7 @@ async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_ur
 
 
 async def test_a_silent_partition_lasts_no_longer_than_the_deadline(proxy: Proxy):
+    """Fault 12: on a silent line every call ends with its deadline."""
     store = PostgresStore(proxy.url, call_timeout=1.0)
     await store.open()
     await submit_several(store, 4)

@@ -276,6 +276,7 @@ async def test_rows_deleted_by_hand_leave_the_totals(store: SqliteStore, connect
 
 
 async def test_a_full_disk_is_told_and_passes(store: SqliteStore):
+    """Fault 15, in small: no page left, and then some."""
     kept = await submit_several(store, 10)
 
     async def allow(pages: int) -> None:
@@ -295,6 +296,7 @@ async def test_a_full_disk_is_told_and_passes(store: SqliteStore):
 
 
 async def test_a_long_log_is_cut(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Fault 16: the log beside the file does not grow for ever."""
     log = path.with_name(path.name + "-wal")
     await submit_several(store, 1000)
     before = log.stat().st_size

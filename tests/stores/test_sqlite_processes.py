@@ -170,6 +170,7 @@ asyncio.run(main())
 
 
 async def test_processes_that_drain_one_queue_share_it_out(run: Run, store: SqliteStore, sqlite_url: str):
+    """Fault 16, in small: four processes drain one file and get in nobody's way."""
     ids = await submit_several(store, 400)
     scripts = [run(DRAIN, f"worker-{number}") for number in range(4)]
     assert {script.hear() for script in scripts} == {"ready"}

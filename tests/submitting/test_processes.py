@@ -166,6 +166,7 @@ def run_script(script: str, url: str) -> str:
 
 
 def test_fork_after_use(shared_url: str):
+    """Fault 17: children of a process that has used the queue have connections of their own."""
     assert run_script(FORK, shared_url) == "11"
 
 
@@ -184,6 +185,7 @@ def test_what_a_child_submitted_is_there_when_its_parent_has_left(shared_url: st
 
 
 def test_multiprocessing_by_fork(shared_url: str):
+    """Fault 17, a pool of multiprocessing that forks."""
     assert run_script(POOL, shared_url) == "30 31"
 
 
@@ -207,6 +209,7 @@ with ThreadPoolExecutor(10) as threads:
 
 
 def test_fifty_submits_of_one_key_from_five_processes_make_one_task(queue: Engine, shared_url: str):
+    """Fault 19: fifty at once, one task, one id for all."""
     tasklib.list_tasks()
     command = [sys.executable, "-W", "error", "-c", HEAD + ONE_KEY, shared_url]
     pipe = subprocess.PIPE

@@ -93,6 +93,7 @@ VALUES: dict[str, tuple[Any, str]] = {
 @ways
 @pytest.mark.parametrize("case", VALUES)
 async def test_values(keep: KeepTask, way: Way, case: str):
+    """Bad input, values: refused by every way to submit, the field named, nothing stored."""
     value, reason = VALUES[case]
     with pytest.raises(tasklib.InvalidValue) as caught:
         await way(keep, {}, value)
@@ -151,6 +152,7 @@ def shown(value: object) -> str:
 @ways
 @pytest.mark.parametrize(("option", "value"), OPTIONS, ids=shown)
 async def test_options(keep: KeepTask, way: Way, option: str, value: Any):
+    """Bad input, options: refused by every way to submit, the option named, nothing stored."""
     with pytest.raises(tasklib.InvalidInput) as caught:
         await way(keep, {option: value}, "fine")
     assert isinstance(caught.value, tasklib.InvalidOption | tasklib.InvalidValue)
@@ -255,6 +257,7 @@ async def test_what_is_no_task(memory: Engine):
 
 @pytest.mark.parametrize("name", ["", "n" * 256, "a\0b", "\ud800", 5])
 def test_names(name: Any, registry: Registry):
+    """Bad input, options: names that are empty, too long, or no text."""
     with pytest.raises(tasklib.InvalidInput) as caught:
         task(name=name, registry=registry)(lambda: None)
     assert caught.value.field == "name"

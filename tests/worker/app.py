@@ -5,6 +5,7 @@ import ctypes
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 from tasklib import Snooze, current_task, task
@@ -84,6 +85,8 @@ def dies(how: str) -> None:
     note("dies", how)
     if how == "segfault":
         os.kill(os.getpid(), signal.SIGSEGV)
+    if how == "out of memory":
+        os.kill(os.getpid(), signal.SIGKILL)
     os._exit(7)
 
 
@@ -108,3 +111,18 @@ async def blocks_the_loop(seconds: float) -> str:
     note("blocks_the_loop")
     threading.Event().wait(seconds)
     return "done"
+
+
+@task
+def keep(text: str) -> int:
+    return len(text)
+
+
+@task
+def tells_the_time(path: str) -> float:
+    """What this process takes for the time; waits for the file, so that a lease has to be kept."""
+    note("tells_the_time")
+    gate = threading.Event()
+    while not Path(path).exists():
+        gate.wait(0.01)
+    return time.time()

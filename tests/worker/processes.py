@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ ROOT = Path(__file__).parents[2]
 
 
 class WorkerProcess:
-    def __init__(self, url: str, folder: Path, concurrency: int, burst: bool, settings: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        url: str,
+        folder: Path,
+        concurrency: int,
+        burst: bool,
+        settings: dict[str, Any],
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         config = {
             "database_url": url,
             "heartbeat_seconds": 0.2,
@@ -27,11 +35,13 @@ class WorkerProcess:
         }
         self.log = folder / f"worker-{len(list(folder.glob('worker-*.log')))}.log"
         command = [sys.executable, "-m", "tests.worker.program", json.dumps(config), str(concurrency)]
+        env = {**os.environ, "PYTHONPATH": "", **(env or {}), JOURNAL: str(folder / "journal")}
+        env["PYTHONPATH"] = f"{env['PYTHONPATH']}:{ROOT}".lstrip(":")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "burst"] if burst else command,
                 cwd=ROOT,
-                env={**os.environ, JOURNAL: str(folder / "journal"), "PYTHONPATH": str(ROOT)},
+                env=env,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
             )
@@ -54,8 +64,10 @@ class Fleet:
         self._url, self._folder = url, folder
         self.workers: list[WorkerProcess] = []
 
-    def start(self, concurrency: int = 4, *, burst: bool = False, **settings: Any) -> WorkerProcess:
-        worker = WorkerProcess(self._url, self._folder, concurrency, burst, settings)
+    def start(
+        self, concurrency: int = 4, *, burst: bool = False, env: Mapping[str, str] | None = None, **settings: Any
+    ) -> WorkerProcess:
+        worker = WorkerProcess(self._url, self._folder, concurrency, burst, settings, env)
         self.workers.append(worker)
         return worker
 

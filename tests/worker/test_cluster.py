@@ -16,6 +16,7 @@ TASKS = 5_000
 
 
 async def test_a_node_and_a_worker_are_killed_and_nothing_is_lost(tmp_path: Path):
+    """Fault 22: one of three nodes is killed, and a worker too. The cluster goes on, every task has one outcome."""
     with NatsCluster() as cluster:
         url = f"{cluster.url}?replicas=3&bucket=shop"
         engine = Engine(Config(database_url=url))

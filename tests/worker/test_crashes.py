@@ -63,6 +63,8 @@ async def freeze(worker: WorkerProcess, queue: Engine) -> None:
 
 @pytest.mark.timeout(240)
 async def test_5000_tasks_drain_although_one_of_two_workers_is_killed_in_mid_batch(fleet: Fleet, queue: Engine):
+    """Fault 1: a worker is killed in mid-task. Its silence is noticed, and what it held runs again, the attempt
+    counted."""
     ids = await app.work.submit_many_async({"number": number} for number in range(5000))
     victim, survivor = fleet.start(8), fleet.start(8)
     await eventually_async(lambda: len(fleet.journal) > 500, LONG)
@@ -86,6 +88,8 @@ async def test_5000_tasks_drain_although_one_of_two_workers_is_killed_in_mid_bat
 
 @pytest.mark.timeout(180)
 async def test_a_task_that_kills_its_worker_stops_after_its_last_attempt(fleet: Fleet, queue: Engine):
+    """Fault 5: a poison pill has exactly its allowed starts in the whole fleet, and then an error that names the
+    loss."""
     handle = await app.poison.submit_async()
     bystander = await app.work.submit_async(1)
 
@@ -103,6 +107,7 @@ async def test_a_task_that_kills_its_worker_stops_after_its_last_attempt(fleet: 
 
 
 async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: Fleet, queue: Engine, tmp_path: Path):
+    """Fault 6: frozen for longer than the lease. Another worker's result stands, and the first is told."""
     gate = tmp_path / "gate"
     handle = await app.wait_for_file.submit_async(str(gate))
     frozen = fleet.start(1)
@@ -122,6 +127,7 @@ async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: F
 
 
 async def test_a_short_freeze_is_survived_without_a_second_start(fleet: Fleet, queue: Engine, tmp_path: Path):
+    """Fault 7: frozen for a moment. Nothing starts twice."""
     gate = tmp_path / "gate"
     handle = await app.wait_for_file.submit_async(str(gate))
     first, _ = (fleet.start(1, heartbeat_seconds=0.5, dead_after_seconds=20.0) for _ in range(2))
@@ -142,6 +148,7 @@ async def test_a_short_freeze_is_survived_without_a_second_start(fleet: Fleet, q
 
 
 async def test_sigterm_lets_short_tasks_finish_and_gives_long_ones_back(fleet: Fleet, queue: Engine, tmp_path: Path):
+    """Fault 9: told to stop. Short tasks finish, long ones go back with their attempt, within the grace period."""
     gate = tmp_path / "gate"
     short = await app.wait_for_file.submit_async(str(gate))
     short_async = await app.wait_for_file_async.submit_async(str(gate))
@@ -162,6 +169,7 @@ async def test_sigterm_lets_short_tasks_finish_and_gives_long_ones_back(fleet: F
 
 
 async def test_a_second_signal_leaves_at_once(fleet: Fleet, queue: Engine):
+    """Fault 9, a second signal: gone at once, whatever the grace period is."""
     await app.blocks_forever.submit_async()
     worker = fleet.start(1, shutdown_grace_seconds=3600)
     await eventually_async(lambda: len(fleet.journal) == 1, LONG)
@@ -187,6 +195,7 @@ async def test_a_stale_completion_is_refused_and_logged(queue: Engine, caplog: p
 
 
 async def test_a_blocked_loop_does_not_stop_the_heartbeat(fleet: Fleet, queue: Engine):
+    """Fault 8: a handler blocks the event loop for three leases, and keeps its lease."""
     handle = await app.blocks_the_loop.submit_async(4.0)
     fleet.start(1, heartbeat_seconds=0.2, dead_after_seconds=1.0, lock_timeout_seconds=1.2)
     fleet.start(1)
@@ -195,6 +204,7 @@ async def test_a_blocked_loop_does_not_stop_the_heartbeat(fleet: Fleet, queue: E
 
 
 async def test_a_call_that_holds_the_interpreter_gives_one_accepted_outcome(fleet: Fleet, queue: Engine):
+    """Fault 8, in C: nobody can beat meanwhile, so it may start elsewhere; one outcome is accepted."""
     handle = await app.holds_gil.submit_async(4)
     fleet.start(1, dead_after_seconds=1.0)
     fleet.start(1, dead_after_seconds=1.0)
@@ -210,14 +220,16 @@ async def test_a_call_that_holds_the_interpreter_gives_one_accepted_outcome(flee
 
 
 async def test_process_tasks_run_in_children_and_die_alone(fleet: Fleet, queue: Engine, tmp_path: Path):
+    """Fault 4: a child crashes, leaves or is killed. Its task fails; its siblings and the worker go on."""
     gate = tmp_path / "gate"
     sibling = await app.child_waits.submit_async(str(gate))
-    doomed = [await app.dies.submit_async(how) for how in ("segfault", "exit")]
+    doomed = [await app.dies.submit_async(how) for how in ("segfault", "exit", "out of memory")]
     fine = [await app.in_child.submit_async(1), await app.in_child_async.submit_async(1)]
     worker = fleet.start(2)
     errors = [(await handle.wait_async(LONG)).error or "" for handle in doomed]
     assert "SIGSEGV" in errors[0]
     assert "exit code 7" in errors[1]
+    assert "SIGKILL" in errors[2]
     gate.touch()
     assert await sibling.result_async(LONG) == str(gate)
     assert [await handle.result_async(LONG) for handle in fine] == [2, 3]
@@ -238,6 +250,7 @@ async def test_a_process_task_in_a_c_call_ends_at_its_timeout(fleet: Fleet, queu
 
 
 async def test_children_are_gone_when_their_parent_is_killed(fleet: Fleet, queue: Engine, tmp_path: Path):
+    """Fault 3: the parent of process tasks is killed, and its children do not outlive it."""
     await app.child_waits.submit_async(str(tmp_path / "never"))
     worker = fleet.start(1)
     await eventually_async(lambda: len(fleet.journal) == 1, LONG)

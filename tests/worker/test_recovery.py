@@ -28,6 +28,7 @@ def own_server() -> Iterator[PostgresServer]:
 
 @pytest.mark.timeout(240)
 async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_path: Path):
+    """Fault 10: stopped at once and restarted under load. The worker reconnects by itself, in few words."""
     engine = Engine(Config(database_url=own_server.dsn))
     before = use_engine(engine)
     try:
@@ -57,6 +58,7 @@ async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_
 async def test_a_worker_waits_for_a_server_that_is_not_there_yet_and_heeds_sigterm(
     own_server: PostgresServer, tmp_path: Path
 ):
+    """Fault 9, at the start and with the database away: a signal is heeded all the same."""
     own_server.stop()
     with fleet_on(own_server.dsn, tmp_path) as fleet:
         waiting, ended = fleet.start(1, call_timeout_seconds=2), fleet.start(1, call_timeout_seconds=2)

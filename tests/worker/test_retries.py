@@ -118,6 +118,7 @@ class Awkward(Exception):
 async def test_whatever_a_handler_raises_fails_that_task_and_nothing_else(
     engine: Engine, registry: Registry, raised: BaseException, kind: str
 ):
+    """Bad input, results and errors: whatever is raised fails that task, with its reason, and nothing else."""
     if kind == "def":
 
         @task(registry=registry, max_retries=0)
@@ -159,6 +160,8 @@ async def test_whatever_a_handler_raises_fails_that_task_and_nothing_else(
 async def test_a_result_that_cannot_be_stored_is_a_failure_with_the_reason(
     engine: Engine, registry: Registry, result: object, reason: str
 ):
+    """Bad input, results and errors: what cannot be stored is a failure that says why."""
+
     @task(registry=registry, max_retries=0)
     def returns():
         return result
@@ -183,6 +186,8 @@ async def test_a_huge_error_is_cut_and_keeps_its_end(engine: Engine, registry: R
 
 
 async def test_arguments_that_the_model_refuses_at_run_time_fail_at_once(engine: Engine, registry: Registry):
+    """Fault 21, refused arguments: the task fails at once, without retries."""
+
     @task(registry=registry, name="strict")
     def before(count: str) -> None: ...
 

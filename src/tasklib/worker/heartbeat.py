@@ -123,12 +123,13 @@ class Heartbeat:
                     await store.open()
                     self._opened = True
                 await store.beat(self.about())
+                # Nobody takes us for dead from here on, whatever becomes of the leases: each of them ends by itself.
+                self._confirmed = sent
                 held = self._flights.held(older_than=sent - self._config.beat_seconds / 2)
                 answers = await store.extend(self._worker_id, held, self._flights.lease_seconds) if held else []
         except Exception as error:  # whatever it is, the next beat may get through: nobody else would send one
             log.warning("heartbeat not confirmed: %s", str(error) or "no answer in time")
             return
-        self._confirmed = sent
         taken = []
         for answer in answers:
             flight = self._flights.get(answer.id)

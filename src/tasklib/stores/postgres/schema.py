@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from tasklib.core.errors import SchemaMismatch
+import asyncpg
+
+from tasklib.core.errors import SchemaMismatch, StoreBusy
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection, Target
 from tasklib.stores.queries import Step, load_steps
 
 STEPS = load_steps("tasklib.stores.postgres")
 NEWEST = STEPS[-1].version
+
+PATIENCE_SECONDS = 60.0
+"""So long a migration tries to get at tables that others have locked."""
+_PAUSE_SECONDS = 1.0
 
 
 def steps_for(target: Target) -> list[Step]:
@@ -57,13 +64,31 @@ async def migrate(calls: Calls, *, plan: bool = False) -> list[str]:
             await connection.execute(calls.sql["migration_lock"])
             if calls.target.creates_schema:
                 await _create_schema(calls, connection)
+            # Everybody who comes after a statement that waits for a table waits behind it: so it waits for a moment
+            # only, and is tried again.
+            await connection.execute("SET LOCAL lock_timeout = '1s'")
             missing = _missing(calls, await _version(calls, connection, None))
             for step in missing:
                 await connection.execute(step.sql)
                 await connection.execute(calls.sql["record_migration"], step.version, step.name)
         return [step.name for step in missing]
 
-    return await calls.run(look if plan else work)
+    if plan:
+        return await calls.run(look)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE_SECONDS
+    while True:
+        try:
+            return await calls.run(work)
+        except StoreBusy as error:
+            if not isinstance(error.__cause__, asyncpg.LockNotAvailableError):
+                raise
+            if loop.time() >= deadline:
+                raise StoreBusy(
+                    "the tables are in use by a transaction that does not end, so nothing was migrated; "
+                    "tasklib doctor names the oldest: end it, and migrate again"
+                ) from error
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def _create_schema(calls: Calls, connection: Connection) -> None:

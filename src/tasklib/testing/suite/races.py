@@ -34,6 +34,7 @@ from tasklib.testing.suite.builders import (
 class Races:
     @pytest.mark.parametrize("round_", range(5))
     async def test_one_outcome_of_many_is_recorded(self, store: Store, open_store: OpenStore, round_: int) -> None:
+        """Fault 20: cancel, retry, completion, expiry and delete at once. One wins each version."""
         stores = [store, *[await open_store() for _ in range(3)]]
         await submit(store)
         running = await claim_one(store, lease=10)

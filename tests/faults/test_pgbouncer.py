@@ -1,0 +1,134 @@
+"""Through a real PgBouncer in transaction mode: no statement may rest on what the session was told before."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import ClassVar
+
+import psycopg
+import pytest
+
+from tasklib import Config, TaskState
+from tasklib.engine.default import use_engine
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Filter
+from tasklib.stores.postgres import PostgresStore
+from tasklib.testing.suite import OpenStore
+from tasklib.testing.suite.batches import Batches
+from tasklib.testing.suite.cancelling import Cancelling
+from tasklib.testing.suite.claiming import Claiming
+from tasklib.testing.suite.controls import ControlsKept
+from tasklib.testing.suite.deleting import Deleting
+from tasklib.testing.suite.due import DueTimes
+from tasklib.testing.suite.filters import Filters
+from tasklib.testing.suite.guards import Guards
+from tasklib.testing.suite.keys import Keys
+from tasklib.testing.suite.leases import Leases
+from tasklib.testing.suite.limits import ConcurrencyLimits, RateLimits
+from tasklib.testing.suite.looking import Looking
+from tasklib.testing.suite.lost import LostLeases
+from tasklib.testing.suite.pausing import Pausing
+from tasklib.testing.suite.races import Races
+from tasklib.testing.suite.schema import Schema
+from tasklib.testing.suite.settling import Settling
+from tasklib.testing.suite.submitting import Submitting
+from tasklib.testing.suite.taking import Taking
+from tasklib.testing.suite.values import Values
+from tests.faults.pgbouncer import PgBouncer, pgbouncer
+from tests.waiting import eventually_async
+from tests.worker import app
+from tests.worker.processes import fleet_on
+
+pytestmark = pytest.mark.infrastructure
+
+
+@pytest.fixture(scope="module")
+def pooler(postgres_server: str) -> Iterator[PgBouncer]:
+    with pgbouncer(postgres_server) as pooler:
+        yield pooler
+
+
+@pytest.fixture
+def pooled_url(pooler: PgBouncer, postgres_url: str) -> str:
+    """A schema of one's own, through the pooler; nothing in the address says that there is one."""
+    return f"{pooler.url}?{postgres_url.partition('?')[2]}"
+
+
+class TestThroughPgBouncer(
+    Submitting,
+    Batches,
+    Keys,
+    Values,
+    Claiming,
+    DueTimes,
+    Settling,
+    Guards,
+    Leases,
+    LostLeases,
+    Cancelling,
+    Deleting,
+    Races,
+    Looking,
+    Filters,
+    ControlsKept,
+    Pausing,
+    RateLimits,
+    ConcurrencyLimits,
+    Taking,
+    Schema,
+):
+    """What every store must do, but for wake-ups: behind a pooler nobody is woken, and workers poll."""
+
+    pytestmark: ClassVar = [pytest.mark.asyncio, pytest.mark.infrastructure]
+
+    @pytest.fixture
+    async def open_store(self, pooled_url: str) -> AsyncIterator[OpenStore]:
+        async with AsyncExitStack() as stack:
+
+            async def open_store() -> PostgresStore:
+                store = PostgresStore(pooled_url)
+                await store.open()
+                stack.push_async_callback(store.close)
+                return store
+
+            yield open_store
+
+    @pytest.fixture
+    async def store(self, open_store: OpenStore) -> PostgresStore:
+        store = await open_store()
+        assert isinstance(store, PostgresStore)
+        assert not store.traits.wakes, "the pooler was not noticed"
+        return store
+
+
+async def test_workers_drain_a_queue(pooler: PgBouncer, pooled_url: str, tmp_path: Path):
+    """PgBouncer in transaction mode: several workers, more connections of clients than of servers, and a caller's own
+    transaction."""
+    before = pooler.transactions()
+    engine = Engine(Config(database_url=pooled_url))
+    earlier = use_engine(engine)
+    try:
+        ids = await app.work.submit_many_async({"number": number} for number in range(2000))
+        schema = pooled_url.partition("schema=")[2]
+        with psycopg.connect(pooler.url, prepare_threshold=None) as connection:
+            connection.execute(f"SET LOCAL search_path = {schema}")
+            handle = app.work.options(connection=connection).submit(5)
+            assert await engine.get(handle.id) is None, "not there before the commit"
+            connection.commit()
+            connection.execute(f"SET LOCAL search_path = {schema}")
+            handle = app.work.options(connection=connection).submit(6)
+            connection.rollback()
+            assert await engine.get(handle.id) is None
+        with fleet_on(pooled_url, tmp_path) as fleet:
+            workers = [fleet.start(4) for _ in range(3)]
+
+            async def all_done() -> bool:
+                return (await engine.count(Filter(states=[TaskState.COMPLETED]), 10_000)).value == len(ids) + 1
+
+            await eventually_async(all_done, 90, interval=0.1)
+            assert all(worker.process.poll() is None for worker in workers)
+            assert set(fleet.starts("work").values()) == {1}
+    finally:
+        use_engine(earlier)
+        await engine.close()
+    assert pooler.transactions() > before + 50, "it went through the pooler"
