@@ -6,13 +6,16 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
+from tests.waiting import pause
+
 
 class Proxy:
     """Everything passes, until a fault is ordered.
 
     `lose_reply(marker)`: the next message with these bytes reaches the server; when the server has answered, the line
-    is cut and the answer is thrown away. `lose_request(marker)`: the line is cut before the message goes out.
-    `faults` counts what really happened.
+    is cut and the answer is thrown away. `lose_request(marker)`: the line is cut before the message goes out. An empty
+    marker takes the next message, whatever it is. `delay` slows both ways down, `deafen()` lets requests through and
+    no answers. `faults` counts what really happened.
     """
 
     def __init__(self, url: str) -> None:
@@ -23,6 +26,10 @@ class Proxy:
         self._request_marker: bytes | None = None
         self._flowing = asyncio.Event()
         self._flowing.set()
+        self._answering = asyncio.Event()
+        self._answering.set()
+        self.delay = 0.0
+        """Seconds that each piece takes, each way."""
         self.faults = 0
         self.connections = 0
         self.foreign_pids = False
@@ -47,8 +54,14 @@ class Proxy:
         self.faults += 1
         self._flowing.clear()
 
+    def deafen(self) -> None:
+        """Requests arrive at the server, and its answers nowhere."""
+        self.faults += 1
+        self._answering.clear()
+
     def thaw(self) -> None:
         self._flowing.set()
+        self._answering.set()
 
     @property
     def busy(self) -> bool:
@@ -82,7 +95,13 @@ class Proxy:
         task.add_done_callback(self._tasks.discard)
         self.connections += 1
         parts = urlsplit(self._url)
-        upstream_reader, upstream_writer = await asyncio.open_connection(parts.hostname, parts.port)
+        try:
+            upstream_reader, upstream_writer = await asyncio.open_connection(parts.hostname, parts.port)
+        except BaseException as error:  # nobody is there: the caller is to see just that
+            writer.transport.abort()
+            if isinstance(error, OSError):
+                return
+            raise
         swallow = asyncio.Event()
         ways = [
             asyncio.ensure_future(self._to_server(reader, upstream_writer, swallow)),
@@ -101,7 +120,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event
     ) -> None:
         while data := await reader.read(65536):
-            await self._flowing.wait()
+            await self._pass()
             if self._request_marker is not None and self._request_marker in data:
                 self._request_marker = None
                 self.faults += 1
@@ -117,7 +136,8 @@ class Proxy:
     ) -> None:
         first = True
         while data := await reader.read(65536):
-            await self._flowing.wait()
+            await self._pass()
+            await self._answering.wait()
             if swallow.is_set():
                 self.faults += 1
                 return
@@ -127,3 +147,8 @@ class Proxy:
                 first = False
             writer.write(data)
             await writer.drain()
+
+    async def _pass(self) -> None:
+        await self._flowing.wait()
+        if self.delay:
+            await pause(self.delay)

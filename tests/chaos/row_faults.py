@@ -1,0 +1,113 @@
+"""Faults of rows: edited by hand, wanted by everybody at once, submitted by many under one key."""
+
+import asyncio
+import json
+import os
+import secrets
+import subprocess
+import sys
+from contextlib import suppress
+from uuid import UUID
+
+from tasklib import AsyncTaskManager
+from tasklib.core.errors import TRANSIENT_OR_SLOW, TaskConflict, TaskLibError, TaskNotFound
+from tasklib.core.options import SubmitOptions
+from tasklib.engine.submission import new_task
+from tests.chaos import app
+from tests.chaos.crew import ROOT
+from tests.chaos.faults import TABLES, Missed, fault
+from tests.chaos.history import HISTORY
+from tests.chaos.world import SETTINGS, World
+
+CONTESTED = "contested"
+"""A type that nobody serves."""
+
+
+async def edited(world: World, change: str, restored: str | None) -> UUID:
+    """A task changed by SQL while it waits, and put right again if nobody may take it as it is."""
+    task_id = await world.submit(app.work, 1, delay=3600)
+    world.history.note("hand", ids=[str(task_id)])
+    now = "now()" if world.backend == "postgres" else "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+    where = f"WHERE id = '{task_id}'"
+    await _by_hand(world, f"UPDATE tasks SET {change}, scheduled_at = {now} {where}")
+    if restored is not None:
+        await world.pause(1.0)
+        task = await world.engine.need(task_id)
+        assert task.worker_id is None, f"somebody took a task that was edited by hand: {change}"
+        await _by_hand(world, f"UPDATE tasks SET {restored} {where}")
+    await world.finished(task_id, 30)
+    return task_id
+
+
+async def _by_hand(world: World, statement: str) -> None:
+    try:
+        await asyncio.to_thread(world.sql, statement)
+    except Exception as error:
+        raise Missed(f"the database was away: {error}") from error
+
+
+@fault("row edited: arguments that do not fit", TABLES, brief=True)
+async def edit_arguments(world: World) -> None:
+    task_id = await edited(world, """kwargs = '{"number": "many"}'""", None)
+    task = await world.engine.need(task_id)
+    assert (task.state, task.attempts) == ("failed", 1), f"refused arguments must fail the task at once: {task}"
+
+
+@fault("row edited: a state that nobody knows", TABLES)
+async def edit_state(world: World) -> None:
+    await edited(world, "state = 'mislaid'", "state = 'pending'")
+
+
+@fault("row edited: a name that nobody serves", TABLES)
+async def edit_name(world: World) -> None:
+    await edited(world, "name = 'nobody serves this'", "name = 'work'")
+
+
+@fault("cancel, retry, complete, expire and delete at once", brief=True)
+async def contest(world: World) -> None:
+    engine, me = world.engine, f"contest-{secrets.token_hex(4)}"
+    policy = new_task(CONTESTED, "{}", SubmitOptions(priority=100), max_retries=0, timeout=None, retry=None)
+    manager = AsyncTaskManager(engine)
+    mark = secrets.token_hex(8)
+    try:
+        await engine.submit([policy])
+        (claimed,) = await manager.claim_next(me, names=[CONTESTED], limit=1, ttl=0.05)
+        world.history.note("start", id=str(claimed.id), attempt=claimed.attempts, mark=mark)
+        await world.pause(world.rng.uniform(0, 0.1))
+
+        async def attempt(act: object) -> None:
+            with suppress(TaskConflict, TaskNotFound):
+                await act  # type: ignore[misc]
+
+        acts = [
+            lambda: engine.cancel(policy.id),
+            lambda: engine.retry(policy.id),
+            lambda: manager.complete(policy.id, {"mark": mark}, worker_id=me),
+            lambda: engine.expire(),
+            lambda: engine.delete(policy.id),
+        ] * 2
+        world.rng.shuffle(acts)
+        await asyncio.gather(*(attempt(act()) for act in acts))
+    except TRANSIENT_OR_SLOW as error:
+        raise Missed(f"the database was away: {error}") from error
+    finally:
+        with suppress(TaskLibError):
+            await _put_away(world, policy.id)
+
+
+async def _put_away(world: World, task_id: UUID) -> None:
+    """Nobody serves its type, so that the drain would wait for it."""
+    task = await world.engine.get(task_id)
+    while task is not None and task.completed_at is None:
+        await world.engine.cancel(task_id)
+        await world.engine.expire()
+        task = await world.engine.get(task_id)
+
+
+@fault("many processes submit one key", brief=True)
+async def key_storm(world: World) -> None:
+    settings = json.dumps({**SETTINGS, "database_url": world.url})
+    command = [sys.executable, "-m", "tests.chaos.program", "storm", f"key-{secrets.token_hex(6)}", settings]
+    environment = {**os.environ, HISTORY: str(world.history.path), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    code = await asyncio.to_thread(subprocess.call, command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
+    assert code == 0, f"a process of the storm ended with {code}"
