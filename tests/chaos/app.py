@@ -8,7 +8,9 @@ import random
 import secrets
 import signal
 import threading
-from typing import TypedDict
+
+
+from typing_extensions import TypedDict
 
 from tasklib import Snooze, current_task, task
 from tests.chaos.history import from_environment

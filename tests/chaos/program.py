@@ -1,6 +1,7 @@
 """One member of a chaos run's crew: `python -m tests.chaos.program ROLE NAME CONFIG SEED CONCURRENCY`."""
 
 import asyncio
+import ctypes
 import json
 import logging
 import random
@@ -26,7 +27,14 @@ async def main(role: str, name: str, settings: str, seed: str, concurrency: str)
     await engine.close()
 
 
+def _die_with_parent() -> None:
+    """A run that was killed leaves nobody behind."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, int(signal.SIGKILL), 0, 0, 0)
+
+
 if __name__ == "__main__":
+    _die_with_parent()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
     logging.getLogger("tasklib.tasks").setLevel(logging.ERROR)  # failures are what the tasks are for
     if sys.argv[1] == "storm":

@@ -17,7 +17,7 @@ from tasklib import Config, is_terminal
 from tasklib.core.errors import TRANSIENT, TaskNotFound
 from tasklib.core.options import SubmitOptions
 from tasklib.engine.submission import prepare_call
-from tasklib.stores.base import Count, Filter
+from tasklib.stores.base import ControlChange, Count, Filter
 from tests.chaos import ledger
 from tests.chaos.crew import Crew, Member
 from tests.chaos.faults import Missed
@@ -25,6 +25,7 @@ from tests.chaos.history import History
 from tests.chaos.recording import RecordingEngine
 from tests.nats_servers import NatsCluster
 from tests.servers import PostgresServer
+from tests.waiting import turns
 
 LEASE = 2.0
 DEAD_AFTER = 1.5
@@ -127,13 +128,12 @@ class World:
 
     async def pause(self, seconds: float) -> None:
         """Waits, but not beyond the end of the run."""
+        await turns(1)  # also when the end has come: whoever waits in a circle must let others in
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.over.wait()
 
     async def unpause(self, name: str) -> None:
-        from tasklib.stores.base import ControlChange
-
         await self.engine.control(ControlChange(name=name, paused=False))
 
     async def active(self) -> Count:
