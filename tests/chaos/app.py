@@ -9,7 +9,6 @@ import secrets
 import signal
 import threading
 
-
 from typing_extensions import TypedDict
 
 from tasklib import Snooze, current_task, task

@@ -190,7 +190,11 @@ def versions_grow(story: Story) -> Iterator[str]:
     """By one with every change, and never back."""
     for moves in _by_library(story):
         for before, after in pairwise(moves):
-            changed = (before.state, before.worker, before.retry_count) != (after.state, after.worker, after.retry_count)
+            changed = (before.state, before.worker, before.retry_count) != (
+                after.state,
+                after.worker,
+                after.retry_count,
+            )
             step = after.version - before.version
             if step < 0 or (after.op == "update" and step != changed):
                 yield f"task {after.id} went from version {before.version} to {after.version} ({after.phase})"

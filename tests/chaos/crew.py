@@ -24,6 +24,8 @@ class Member:
         self.role, self.name, self.proxy, self.log = role, name, proxy, log
         self.process: subprocess.Popen[bytes] | None = None
         self.frozen = False
+        self.spared = False
+        """No fault is aimed at this process: it is there from the beginning to the end."""
 
     @property
     def pid(self) -> int:
@@ -66,7 +68,8 @@ class Crew:
 
     @property
     def workers(self) -> list[Member]:
-        return self.by_role("worker")
+        """Those that a fault may strike."""
+        return [member for member in self.by_role("worker") if not member.spared]
 
     def holder(self, worker_id: str | None) -> Member | None:
         """The worker that stores know by this id."""
@@ -81,22 +84,11 @@ class Crew:
             proxy = await Proxy(self.upstream).__aenter__()
             settings["database_url"] = proxy.url
         member = Member(role, name, proxy, self._folder / f"{name}.log")
+        member.log.touch()
         arguments = [role, name, json.dumps(settings), str(self._seed + self._number), str(concurrency)]
         environment = {**os.environ, HISTORY: str(self._history.path), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
         command = [sys.executable, "-m", "tests.chaos.program", *arguments]
-        if closed_streams:
-            reader, writer = os.pipe()
-            os.close(reader)  # whoever writes gets EPIPE
-            member.log.touch()
-            member.process = subprocess.Popen(
-                command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=writer, stderr=writer
-            )
-            os.close(writer)
-        else:
-            with member.log.open("wb") as log:
-                member.process = subprocess.Popen(
-                    command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-                )
+        member.process = _spawn(command, environment, None if closed_streams else member.log)
         self.members.append(member)
         return member
 
@@ -138,3 +130,18 @@ class Crew:
             if member.process is not None and member.process.poll() is None:
                 member.process.kill()
                 member.process.wait()
+
+
+def _spawn(command: list[str], environment: dict[str, str], log: Path | None) -> subprocess.Popen[bytes]:
+    """Without a log its streams are closed: whoever writes gets EPIPE."""
+    if log is None:
+        reader, streams = os.pipe()
+        os.close(reader)
+    else:
+        streams = os.open(log, os.O_WRONLY | os.O_APPEND)
+    try:
+        return subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=streams, stderr=streams
+        )
+    finally:
+        os.close(streams)

@@ -25,7 +25,16 @@ _VALUES = (
     "coalesce({row}.next_retry_at, {row}.scheduled_at), {row}.locked_until, {row}.started_at, {row}.completed_at, "
     "{row}.idempotency_key, {row}.result"
 )
-_TOLD = ("version", "state", "worker_id", "retry_count", "locked_until", "next_retry_at", "scheduled_at", "completed_at")
+_TOLD = (
+    "version",
+    "state",
+    "worker_id",
+    "retry_count",
+    "locked_until",
+    "next_retry_at",
+    "scheduled_at",
+    "completed_at",
+)
 """A change of these is a move; flags that only serve the claim are not."""
 
 
@@ -70,5 +79,6 @@ def _postgres() -> list[str]:
         f"IF TG_OP = 'DELETE' THEN {insert}{_VALUES.format(row='OLD')}); "
         f"ELSIF TG_OP = 'INSERT' OR {changed} THEN {insert}{_VALUES.format(row='NEW')}); END IF; "
         "RETURN NULL; END $$",
-        "CREATE TRIGGER chaos_moves AFTER INSERT OR UPDATE OR DELETE ON tasks FOR EACH ROW EXECUTE FUNCTION chaos_note()",
+        "CREATE TRIGGER chaos_moves AFTER INSERT OR UPDATE OR DELETE ON tasks "
+        "FOR EACH ROW EXECUTE FUNCTION chaos_note()",
     ]

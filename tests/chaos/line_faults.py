@@ -24,14 +24,21 @@ async def reset(world: World) -> None:
 
 
 async def lose(world: World, order: Callable[[Proxy, bytes], None], marker: bytes) -> None:
-    _, proxy = any_line(world)
-    before = proxy.faults
-    order(proxy, marker)
+    """The next message with the marker, whoever sends it."""
+    any_line(world)
+    proxies = [member.proxy for member in world.crew.members if member.proxy is not None]
+    before = sum(proxy.faults for proxy in proxies)
+    for proxy in proxies if marker else [world.rng.choice(proxies)]:
+        order(proxy, marker)
 
     async def lost() -> bool:
-        return proxy.faults > before
+        return sum(proxy.faults for proxy in proxies) > before
 
-    await world.until(lost, 10, "nothing was sent")
+    try:
+        await world.until(lost, 10, "nothing was sent")
+    finally:
+        for proxy in proxies:
+            proxy.disarm()
 
 
 @fault("cut before the statement arrives", POSTGRES)

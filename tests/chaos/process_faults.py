@@ -93,7 +93,7 @@ async def stop_with_short_tasks(world: World) -> None:
 
 @fault("SIGTERM while a long task runs")
 async def stop_with_long_task(world: World) -> None:
-    worker, task_id = await world.occupied(app.linger, 5.0)
+    worker, task_id = await world.occupied(app.linger, 3.0)
     await stop(worker)
     await world.finished(task_id, 60)
 
@@ -149,4 +149,3 @@ async def closed_streams(world: World) -> None:
     finally:
         if worker in world.crew.members:
             await world.crew.retire(worker)
-

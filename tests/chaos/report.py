@@ -28,7 +28,7 @@ class Figures:
     refused: int
     """Outcomes that came too late and were dropped."""
     already: int
-    """Writes whose reply was lost and that were recognised."""
+    """Outcomes whose reply was lost, and that were recognised when they were sent again."""
     adopted: int
     replaced: int
     faults: dict[str, int]
@@ -46,7 +46,7 @@ def figures(story: Story, replaced: int) -> Figures:
         moves=sum(map(len, story.moves.values())),
         lost_leases=expired + story.unheld,
         refused=sum(each.verdict == "lost" and each.kind == "holder" for each in story.verdicts),
-        already=sum(each.verdict == "already" for each in story.verdicts),
+        already=sum(each.verdict == "already" and each.kind == "holder" for each in story.verdicts),
         adopted=len({(reply.id, reply.version) for reply in story.adopted}),
         replaced=replaced,
         faults=dict(sorted(story.faults.items())),
@@ -76,7 +76,7 @@ def markdown(result: Result) -> str:
         f"| claims, starts, moves in the ledger | {found.claims:,}, {found.starts:,}, {found.moves:,} |",
         f"| lost leases | {found.lost_leases:,} |",
         f"| outcomes refused because they came too late | {found.refused:,} |",
-        f"| writes whose reply was lost, recognised | {found.already:,} |",
+        f"| outcomes whose reply was lost, recognised | {found.already:,} |",
         f"| claims whose reply was lost, taken up | {found.adopted:,} |",
         f"| processes replaced | {found.replaced:,} |",
         f"| faults | {sum(found.faults.values()):,} of {len(found.faults)} kinds |",

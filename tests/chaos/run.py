@@ -17,6 +17,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tasklib.core.task import Task
+from tasklib.stores.base import Filter
 from tests.chaos import ledger
 from tests.chaos.checker import check
 from tests.chaos.deck import deck
@@ -24,11 +26,10 @@ from tests.chaos.faults import Missed, Registered
 from tests.chaos.report import Figures, figures, write
 from tests.chaos.story import tell
 from tests.chaos.world import World
-from tasklib.core.task import Task
-from tasklib.stores.base import Filter
 
 CREW = {"worker": 4, "submitter": 2, "operator": 1, "agent": 1}
 """Eight processes; on SQLite all of them on one file."""
+BRIEF_CREW = {"worker": 3, "submitter": 1, "operator": 1, "agent": 1}
 OVERTIME = 180.0
 """How much longer than asked a run goes on until each fault was struck."""
 DRAIN_SECONDS = 180.0
@@ -42,7 +43,7 @@ class Result:
     folder: Path
     problems: list[str]
     figures: Figures
-    missed: Counter[str] = field(default_factory=Counter)
+    missed: dict[str, int] = field(default_factory=dict)
 
 
 class Striker:
@@ -54,6 +55,7 @@ class Striker:
         self.struck: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
         self.now: dict[int, str] = {}
+        self.problems: list[str] = []
 
     @property
     def complete(self) -> bool:
@@ -63,7 +65,11 @@ class Striker:
         world = self._world
         while time.monotonic() < until or (not self.complete and time.monotonic() < until + OVERTIME):
             if time.monotonic() > until:
-                self._left = [fault for fault in self._faults if not self.struck[fault.name]]
+                busy = self.now.values()
+                self._left = [f for f in self._faults if not self.struck[f.name] and f.name not in busy]
+                if not self._left:  # others are at it
+                    await world.pause(0.2)
+                    continue
             if not self._left:
                 self._left = world.rng.sample(self._faults, len(self._faults))
             fault = self._left.pop()
@@ -73,6 +79,9 @@ class Striker:
             except Missed as reason:
                 self.missed[fault.name] += 1
                 world.history.note("missed", name=fault.name, reason=str(reason))
+            except Exception as error:
+                self.problems.append(f"{fault.name}: {type(error).__name__}: {error}")
+                world.history.note("broke", name=fault.name, error=repr(error))
             else:
                 self.struck[fault.name] += 1
                 world.history.note("fault", name=fault.name)
@@ -87,7 +96,6 @@ async def chaos(
     folder: Path,
     *,
     brief: bool = False,
-    crew: dict[str, int] | None = None,
     progress: bool = False,
 ) -> Result:
     begun = time.monotonic()
@@ -96,7 +104,7 @@ async def chaos(
     striker = Striker(world, faults, gap=0.2 if brief else 0.5)
     problems: list[str] = []
     try:
-        await world.open(crew or CREW)
+        await world.open(BRIEF_CREW if brief else CREW)
         until = time.monotonic() + duration
         strikers = [asyncio.create_task(striker.run(number, until)) for number in range(1 if brief else 2)]
         telling = asyncio.create_task(_tell(world, striker, begun, duration)) if progress else None
@@ -105,13 +113,15 @@ async def chaos(
             try:
                 await world.drain(DRAIN_SECONDS)
             except TimeoutError:
-                problems.append(f"not drained within {DRAIN_SECONDS:.0f} s: {(await world.active()).value} tasks are left")
+                problems.append(
+                    f"not drained within {DRAIN_SECONDS:.0f} s: {(await world.active()).value} tasks are left"
+                )
         finally:
             for task in (*strikers, *([telling] if telling else [])):
                 task.cancel()
             await asyncio.gather(*strikers, return_exceptions=True)
         await _write_down(world)
-        problems += [f"crash: {each}" for each in world.crew.crashes]
+        problems += striker.problems + [f"crash: {each}" for each in world.crew.crashes]
         if world.path is not None:
             problems += [f"integrity: {row[0]}" for row in world.sql("PRAGMA integrity_check") if row[0] != "ok"]
     finally:
@@ -122,7 +132,7 @@ async def chaos(
     counted = figures(story, world.crew.replaced)
     if not counted.lost_leases:
         problems.append("tested nothing: no lease was lost")
-    return Result(backend, seed, time.monotonic() - begun, folder, problems, counted, striker.missed)
+    return Result(backend, seed, time.monotonic() - begun, folder, problems, counted, dict(striker.missed))
 
 
 async def _tell(world: World, striker: Striker, begun: float, duration: float) -> None:
@@ -132,9 +142,10 @@ async def _tell(world: World, striker: Striker, begun: float, duration: float) -
         await world.pause(1 if same else 15)
         gone, size = time.monotonic() - begun, world.history.path.stat().st_size / 1e6
         bar = "#" * int(20 * min(1.0, gone / duration))
+        now = ", ".join(striker.now.values()) or "draining"
         line = (
             f"{world.backend:9}[{bar:20}] {gone:5.0f} s, {sum(striker.struck.values())} faults, "
-            f"{world.crew.replaced} processes replaced, {size:.0f} MB of history; now: {', '.join(striker.now.values())}"
+            f"{world.crew.replaced} processes replaced, {size:.0f} MB of history; now: {now}"
         )
         print(f"\r\033[K{line[:150]}" if same else line, end="" if same else "\n", file=sys.stderr, flush=True)
 
@@ -177,9 +188,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: nothing is left behind
     for backend in asked.backend or ["sqlite", "postgres"]:
         folder = Path(tempfile.mkdtemp(prefix=f"tasklib-chaos-{backend}-"))
-        result = asyncio.run(
-            chaos(backend, asked.duration, asked.seed, folder, brief=asked.brief, progress=True)
-        )
+        result = asyncio.run(chaos(backend, asked.duration, asked.seed, folder, brief=asked.brief, progress=True))
         asked.report.mkdir(parents=True, exist_ok=True)
         text = write(result, asked.report)
         print(f"\n{text}")

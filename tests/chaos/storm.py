@@ -1,4 +1,4 @@
-"""Many processes that submit one idempotency key at the same moment: forked from one, so that they are quick to start."""
+"""Many processes that submit one idempotency key at the same moment: forked from one, to be quick to start."""
 
 import asyncio
 import json
@@ -38,7 +38,8 @@ def main(settings: str, key: str) -> None:
 async def _submit(settings: str, key: str, number: int) -> None:
     engine = RecordingEngine(Config(**json.loads(settings)), app.history)
     options = SubmitOptions(idempotency_key=key)
-    tasks = [prepare_call(app.work.task_type, (number * SUBMITS + n,), {}, options, engine.config) for n in range(SUBMITS)]
+    calls = range(number * SUBMITS, (number + 1) * SUBMITS)
+    tasks = [prepare_call(app.work.task_type, (call,), {}, options, engine.config) for call in calls]
 
     async def one(index: int) -> None:
         with suppress(*TRANSIENT_OR_SLOW):

@@ -1,9 +1,10 @@
-"""A history, sorted by task: what clients asked and were told, what the database wrote down, what was left at the end."""
+"""A history, sorted by task: what clients asked and were told, what the database wrote down, what was left."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 from tests.chaos.history import Line
@@ -119,7 +120,7 @@ class Story:
         moves = self.moves.get(task_id, [])
         return [
             (before, after)
-            for before, after in zip(moves, moves[1:], strict=False)
+            for before, after in pairwise(moves)
             if after.op == "update" and after.state == "running" and after.version != before.version
         ]
 
@@ -134,9 +135,9 @@ def tell(lines: Iterable[Line]) -> Story:
             case "submitted":
                 story.answers += [Answer(task_id, key) for task_id, key, _, _ in line["tasks"]]
             case "claim":
-                story.replies += [Reply(*claim, line["worker"]) for claim in line["claims"]]
+                story.replies += [Reply(*(*claim, line["worker"])) for claim in line["claims"]]
             case "adopt":
-                story.adopted += [Reply(*claim, line["worker"]) for claim in line["claims"]]
+                story.adopted += [Reply(*(*claim, line["worker"])) for claim in line["claims"]]
             case "start":
                 story.starts.append(Start(line["id"], line["attempt"], line["mark"]))
             case "settling":

@@ -4,8 +4,10 @@ import asyncio
 import json
 import random
 from contextlib import suppress
+from typing import Any
 
-from tasklib.core.errors import TRANSIENT_OR_SLOW, StoreFull
+from tasklib import TaskFunction
+from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tasklib.core.options import SubmitOptions
 from tasklib.core.task import NewTask
 from tasklib.engine.engine import Engine
@@ -13,7 +15,14 @@ from tasklib.engine.submission import new_task, prepare_call
 from tests.chaos import app
 
 PER_SECOND = 25.0
-KINDS = [(app.work, 50), (app.work_async, 20), (app.flaky, 12), (app.snoozes, 4), (app.in_child, 3), (app.dawdles, 0.3)]
+KINDS: list[tuple[TaskFunction[Any, Any, Any], float]] = [
+    (app.work, 50),
+    (app.work_async, 20),
+    (app.flaky, 12),
+    (app.snoozes, 4),
+    (app.in_child, 3),
+    (app.dawdles, 0.3),
+]
 ERRANDS = 10
 
 
@@ -24,7 +33,7 @@ async def run(engine: Engine, rng: random.Random, stop: asyncio.Event) -> None:
         number += len(batch)
         try:
             await engine.submit(batch)
-        except (*TRANSIENT_OR_SLOW, StoreFull) as error:
+        except TRANSIENT_OR_SLOW as error:
             app.history.note("not submitted", error=type(error).__name__, ids=[str(task.id) for task in batch])
         with suppress(TimeoutError):
             async with asyncio.timeout(len(batch) / PER_SECOND * rng.uniform(0.5, 1.5)):
@@ -38,7 +47,5 @@ def _task(engine: Engine, rng: random.Random, number: int) -> NewTask:
     weights = [weight for _, weight in KINDS]
     kind = rng.choices([*(kind for kind, _ in KINDS), None], [*weights, ERRANDS])[0]
     if kind is None:
-        return new_task(
-            app.ERRAND, json.dumps({"number": number}), options, max_retries=3, timeout=None, retry=None
-        )
+        return new_task(app.ERRAND, json.dumps({"number": number}), options, max_retries=3, timeout=None, retry=None)
     return prepare_call(kind.task_type, (number,), {}, options, engine.config)

@@ -84,9 +84,16 @@ class World:
         await self.engine.store()
         if self.backend != "nats":
             await asyncio.to_thread(self.sql, *ledger.statements(self.backend))
+        # With a limit, claims take the longer road: a transaction of several statements.
+        await self.engine.control(ControlChange(name="snoozes", concurrency=2))
         for role, number in roles.items():
             for _ in range(number):
                 await self.crew.start(role)
+
+        async def all_up() -> bool:
+            return len(await self.engine.workers()) >= roles["worker"]
+
+        await self.until(all_up, 60, "the workers did not come up")
         self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
@@ -99,13 +106,15 @@ class World:
         await self.crew.retire_all("submitter", "operator")
         for name in await self.engine.controls():
             await self.unpause(name)
-        async with asyncio.timeout(timeout):
-            while (await self.active()).value:
-                await self.pause(0.2)
-        self.over.set()
-        if self._watching is not None:
-            await self._watching
-        await self.crew.retire_all()
+        try:
+            async with asyncio.timeout(timeout):
+                while (await self.active()).value:
+                    await self.pause(0.2)
+        finally:
+            self.over.set()
+            if self._watching is not None:
+                await self._watching
+            await self.crew.retire_all()
 
     async def close(self) -> None:
         self.over.set()

@@ -49,6 +49,10 @@ class Proxy:
     def lose_request(self, marker: bytes) -> None:
         self._request_marker = marker
 
+    def disarm(self) -> None:
+        """Forgets what was ordered and has not happened."""
+        self._reply_marker = self._request_marker = None
+
     def freeze(self) -> None:
         """Lines stay open, and nothing comes through: what a partition looks like."""
         self.faults += 1
@@ -88,12 +92,14 @@ class Proxy:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio complains of its own when they are cancelled.
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         self.connections += 1
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         parts = urlsplit(self._url)
         try:
             upstream_reader, upstream_writer = await asyncio.open_connection(parts.hostname, parts.port)
