@@ -9,15 +9,20 @@ import sys
 from contextlib import suppress
 from uuid import UUID
 
-from tasklib import AsyncTaskManager
+from tasklib import AsyncTaskManager, RetryPolicy
+from tasklib.core import decide
+from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT_OR_SLOW, TaskConflict, TaskNotFound
 from tasklib.core.options import SubmitOptions
+from tasklib.core.outcome import Completed
+from tasklib.core.task import Claim
 from tasklib.engine.submission import new_task
+from tasklib.stores.base import ClaimRequest
 from tests.chaos import app
 from tests.chaos.crew import ROOT
 from tests.chaos.faults import TABLES, Missed, fault
 from tests.chaos.history import HISTORY
-from tests.chaos.world import SETTINGS, World
+from tests.chaos.world import World
 
 CONTESTED = "contested"
 """A type that nobody serves."""
@@ -81,11 +86,11 @@ async def contest(world: World) -> None:
 
 async def _contest(world: World) -> None:
     engine, me = world.engine, f"contest-{secrets.token_hex(4)}"
-    policy = new_task(CONTESTED, "{}", SubmitOptions(priority=100), max_retries=0, timeout=None, retry=None)
+    task = new_task(CONTESTED, "{}", SubmitOptions(priority=100), max_retries=0, timeout=None, retry=None)
     manager = AsyncTaskManager(engine)
     mark = secrets.token_hex(8)
     try:
-        await engine.submit([policy])
+        await engine.submit([task])
         (claimed,) = await manager.claim_next(me, names=[CONTESTED], limit=1, ttl=0.05)
         world.history.note("start", id=str(claimed.id), attempt=claimed.attempts, mark=mark)
         await world.pause(world.rng.uniform(0, 0.1))
@@ -95,18 +100,66 @@ async def _contest(world: World) -> None:
                 await act  # type: ignore[misc]
 
         acts = [
-            lambda: engine.cancel(policy.id),
-            lambda: engine.retry(policy.id),
-            lambda: manager.complete(policy.id, {"mark": mark}, worker_id=me),
+            lambda: engine.cancel(task.id),
+            lambda: engine.retry(task.id),
+            lambda: manager.complete(task.id, {"mark": mark}, worker_id=me),
             lambda: engine.expire(),
-            lambda: engine.delete(policy.id),
+            lambda: engine.delete(task.id),
         ] * 2
         world.rng.shuffle(acts)
         await asyncio.gather(*(attempt(act()) for act in acts))
     except TRANSIENT_OR_SLOW as error:
         raise Missed(f"the database was away: {error}") from error
     finally:
-        await world.until(lambda: _is_put_away(world, policy.id), 30, "a contested task is left")
+        await world.until(lambda: _is_put_away(world, task.id), 30, "a contested task is left")
+
+
+@fault("outcome of a claim that was taken over", brief=True)
+async def stale_outcome(world: World) -> None:
+    async with world.alone:
+        await _stale_outcome(world)
+
+
+async def _stale_outcome(world: World) -> None:
+    """Straight to the store, as from a worker that has noticed nothing."""
+    engine = world.engine
+    task = new_task(
+        CONTESTED, "{}", SubmitOptions(priority=100), max_retries=5, timeout=None, retry=RetryPolicy.AT_ONCE
+    )
+    try:
+        store = await engine.store()
+        await engine.submit([task])
+        stale = await _claimed(world, task.id, "slow", 0.05)
+
+        async def taken_back() -> bool:
+            await engine.expire()
+            return (await engine.need(task.id)).version > stale.version
+
+        await world.until(taken_back, 10, "its lease did not run out")
+        fresh = await _claimed(world, task.id, "quick", 60.0)
+        verdicts = []
+        for claim in (stale, fresh):
+            mark = secrets.token_hex(8)
+            world.history.note("start", id=str(claim.id), attempt=claim.attempt, mark=mark)
+            outcome = Completed(json.dumps({"value": {"mark": mark}}))
+            verdicts += await store.settle([decide.settle(claim, outcome, engine.config.retry_policy)])
+        assert verdicts[0] is Verdict.LOST, f"a stale outcome was {verdicts[0]}, the right one {verdicts[1]}"
+    except TRANSIENT_OR_SLOW as error:
+        raise Missed(f"the database was away: {error}") from error
+    finally:
+        await world.until(lambda: _is_put_away(world, task.id), 30, "a contested task is left")
+
+
+async def _claimed(world: World, task_id: UUID, who: str, lease: float) -> Claim:
+    request = ClaimRequest(worker_id=f"{who}-{secrets.token_hex(4)}", names=[CONTESTED], slots=1, lease_seconds=lease)
+
+    async def claim() -> list[Claim]:
+        return (await (await world.engine.store()).claim(request)).claims
+
+    (found,) = await world.until(claim, 10, "it could not be claimed")
+    assert found.id == task_id
+    assert isinstance(found, Claim)
+    return found
 
 
 async def _is_put_away(world: World, task_id: UUID) -> bool:
@@ -122,7 +175,7 @@ async def _is_put_away(world: World, task_id: UUID) -> bool:
 
 @fault("many processes submit one key")
 async def key_storm(world: World) -> None:
-    settings = json.dumps({**SETTINGS, "database_url": world.url})
+    settings = json.dumps({**world.settings, "database_url": world.url})
     command = [sys.executable, "-m", "tests.chaos.program", "storm", f"key-{secrets.token_hex(6)}", settings]
     environment = {**os.environ, HISTORY: str(world.history.path), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     code = await asyncio.to_thread(subprocess.call, command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)

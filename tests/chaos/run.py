@@ -56,17 +56,23 @@ class Striker:
         self.missed: Counter[str] = Counter()
         self.now: dict[int, str] = {}
         self.problems: list[str] = []
+        self._broke: set[str] = set()
 
     @property
     def complete(self) -> bool:
-        return all(self.struck[fault.name] for fault in self._faults)
+        return not self._missing
+
+    @property
+    def _missing(self) -> list[Registered]:
+        tried = self._broke.union(+self.struck)
+        return [fault for fault in self._faults if fault.name not in tried]
 
     async def run(self, number: int, until: float) -> None:
         world = self._world
         while time.monotonic() < until or (not self.complete and time.monotonic() < until + OVERTIME):
             if time.monotonic() > until:
                 busy = self.now.values()
-                self._left = [f for f in self._faults if not self.struck[f.name] and f.name not in busy]
+                self._left = [fault for fault in self._missing if fault.name not in busy]
                 if not self._left:  # others are at it
                     await world.pause(0.2)
                     continue
@@ -80,6 +86,7 @@ class Striker:
                 self.missed[fault.name] += 1
                 world.history.note("missed", name=fault.name, reason=str(reason))
             except Exception as error:
+                self._broke.add(fault.name)
                 self.problems.append(f"{fault.name}: {type(error).__name__}: {error}")
                 world.history.note("broke", name=fault.name, error=repr(error))
             else:
@@ -153,7 +160,7 @@ async def _tell(world: World, striker: Striker, begun: float, duration: float) -
 async def _write_down(world: World) -> None:
     """The ledger and the rows that are left become part of the history."""
     after, page = 0, 2000
-    while world.backend != "nats":
+    while world.has_ledger:
         rows = await asyncio.to_thread(world.sql, ledger.read_page(world.backend, after, page))
         if not rows:
             break

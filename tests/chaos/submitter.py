@@ -15,7 +15,8 @@ from tasklib.engine.submission import new_task, prepare_call
 from tests.chaos import app
 
 PER_SECOND = 25.0
-KINDS: list[tuple[TaskFunction[Any, Any, Any], float]] = [
+Kind = TaskFunction[Any, Any, Any]
+KINDS: list[tuple[Kind, float]] = [
     (app.work, 50),
     (app.work_async, 20),
     (app.flaky, 12),

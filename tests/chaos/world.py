@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,20 @@ class World:
     lease = LEASE
     dead_after = DEAD_AFTER
 
-    def __init__(self, backend: str, folder: Path, seed: int) -> None:
+    def __init__(
+        self,
+        backend: str,
+        folder: Path,
+        seed: int,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        server: Mapping[str, str] | None = None,
+        ledger: bool = True,
+    ) -> None:
         self.backend, self.folder = backend, folder
+        self.has_ledger = ledger and backend != "nats"
+        self.settings = {**SETTINGS, **(settings or {})}
+        self._server_settings = server
         self.rng = random.Random(seed)
         self.history = History(folder / "history.jsonl")
         self.path: Path | None = None
@@ -58,8 +70,8 @@ class World:
         """For faults that would spoil one another."""
         self.over = asyncio.Event()
         self.url = self._found()
-        self.engine = RecordingEngine(Config(database_url=self.url, **SETTINGS), self.history)
-        self.crew = Crew(folder, self.history, {**SETTINGS, "database_url": self.url}, seed)
+        self.engine = RecordingEngine(Config(database_url=self.url, **self.settings), self.history)
+        self.crew = Crew(folder, self.history, {**self.settings, "database_url": self.url}, seed)
         self.crew.upstream = self.url if backend == "postgres" else None
         self._watching: asyncio.Task[None] | None = None
 
@@ -69,7 +81,7 @@ class World:
                 self.path = self.folder / "tasks.db"
                 return f"sqlite:///{self.path}"
             case "postgres":
-                self.server = PostgresServer().start()
+                self.server = PostgresServer(settings=self._server_settings).start()
                 return self.server.dsn
             case "nats":
                 self.cluster = NatsCluster()
@@ -82,7 +94,7 @@ class World:
 
     async def open(self, roles: dict[str, int]) -> None:
         await self.engine.store()
-        if self.backend != "nats":
+        if self.has_ledger:
             await asyncio.to_thread(self.sql, *ledger.statements(self.backend))
         # With a limit, claims take the longer road: a transaction of several statements.
         await self.engine.control(ControlChange(name="snoozes", concurrency=2))
