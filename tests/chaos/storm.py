@@ -7,9 +7,12 @@ import random
 import sys
 from contextlib import suppress
 
+import psycopg
+
 from tasklib import Config
 from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tasklib.core.options import SubmitOptions
+from tasklib.core.task import NewTask
 from tasklib.engine.submission import prepare_call
 from tests.chaos import app
 from tests.chaos.recording import RecordingEngine
@@ -40,10 +43,20 @@ async def _submit(settings: str, key: str, number: int) -> None:
     options = SubmitOptions(idempotency_key=key)
     calls = range(number * SUBMITS, (number + 1) * SUBMITS)
     tasks = [prepare_call(app.work.task_type, (call,), {}, options, engine.config) for call in calls]
+    if number % 4 == 0 and engine.config.database_url.startswith("postgresql"):
+        _take_back(engine, tasks[0])
 
-    async def one(index: int) -> None:
+    async def one(task: NewTask) -> None:
         with suppress(*TRANSIENT_OR_SLOW):
-            await engine.submit([tasks[index]])
+            await engine.submit([task])
 
-    await asyncio.gather(*(one(index) for index in range(SUBMITS)))
+    await asyncio.gather(*map(one, tasks[1:]))
     await engine.close()
+
+
+def _take_back(engine: RecordingEngine, task: NewTask) -> None:
+    """Submits in a transaction that is rolled back: nobody may be told of this task. It is not in the history, so a row
+    with its id would be a phantom."""
+    with suppress(psycopg.OperationalError), psycopg.connect(engine.config.database_url) as connection:
+        engine.submit_on(connection, [task])
+        connection.rollback()

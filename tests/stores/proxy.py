@@ -97,17 +97,15 @@ class Proxy:
         task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # also if it was cut before it began
         self.connections += 1
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         parts = urlsplit(self._url)
         try:
             upstream_reader, upstream_writer = await asyncio.open_connection(parts.hostname, parts.port)
-        except BaseException as error:  # nobody is there: the caller is to see just that
-            writer.transport.abort()
-            if isinstance(error, OSError):
-                return
-            raise
+        except OSError:  # nobody is there: the caller is to see just that
+            return
         swallow = asyncio.Event()
         ways = [
             asyncio.ensure_future(self._to_server(reader, upstream_writer, swallow)),
