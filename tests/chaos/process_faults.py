@@ -3,9 +3,11 @@
 import asyncio
 import signal
 import subprocess
+from contextlib import suppress
 
 import psutil
 
+from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tests.chaos import app
 from tests.chaos.crew import Member
 from tests.chaos.faults import Missed, fault
@@ -122,7 +124,11 @@ async def second_signal(world: World) -> None:
 @fault("child of a worker killed")
 async def kill_child(world: World) -> None:
     children: list[psutil.Process] = []
-    for worker in world.crew.workers:
+    # Not while a worker starts: it tries a child first, and does not start without one.
+    registered: set[int] = set()
+    with suppress(*TRANSIENT_OR_SLOW):
+        registered = {info.pid for info in await world.engine.workers()}
+    for worker in (worker for worker in world.crew.workers if worker.pid in registered):
         try:
             children += psutil.Process(worker.pid).children()
         except psutil.NoSuchProcess:
