@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test model bench screenshots fmt clean guards faults
+.PHONY: help install ui demo check test model bench screenshots fmt clean guards faults chaos soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,14 @@ guards: ui ## take each guard away in turn and show the test that notices; ONLY=
 faults: install ## failover, full disks, PgBouncer, wrong clocks: what takes servers and packages of its own
 	@$(BIN)/python -m tests.faults.packages
 	$(BIN)/pytest -q -m 'infrastructure$(if $(filter 0,$(shell id -u)),, and not root)' $(ARGS)
+
+chaos: install ## strike faults under load and check the history; DURATION=600, BACKEND=sqlite|postgres|nats, SEED=7
+	@$(BIN)/python -m tests.chaos.run --duration $(or $(DURATION),600) $(if $(BACKEND),--backend $(BACKEND)) \
+		$(if $(SEED),--seed $(SEED)) $(ARGS)
+
+soak: install ## an hour of load and faults, in which nothing may grow; DURATION=3600, BACKEND=sqlite|postgres, SEED=7
+	@$(BIN)/python -m tests.chaos.soak --duration $(or $(DURATION),3600) $(if $(BACKEND),--backend $(BACKEND)) \
+		$(if $(SEED),--seed $(SEED)) $(ARGS)
 
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)

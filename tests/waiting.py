@@ -36,6 +36,11 @@ async def eventually_async(condition: Callable[[], Any], timeout: float = 10, in
         await asyncio.sleep(interval)
 
 
+async def pause(seconds: float) -> None:
+    """For what is slow itself: a line with latency, a fault that lasts. Never to wait for something."""
+    await asyncio.sleep(seconds)
+
+
 async def turns(number: int) -> None:
     """Lets the event loop go round this often."""
     for _ in range(number):

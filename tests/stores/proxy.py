@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
+from tests.waiting import pause
+
 Way = Literal["to server", "to client"]
 WAYS: tuple[Way, ...] = ("to server", "to client")
 
@@ -14,8 +16,9 @@ class Proxy:
     """Everything passes, until a fault is ordered.
 
     `lose_reply(marker)`: the next message with these bytes reaches the server; when the server has answered, the line
-    is cut and the answer is thrown away. `lose_request(marker)`: the line is cut before the message goes out.
-    `freeze()`: silence, both ways or one way. `faults` counts what really happened.
+    is cut and the answer is thrown away. `lose_request(marker)`: the line is cut before the message goes out. An empty
+    marker takes the next message, whatever it is. `freeze()`: silence, both ways or one way; `delay` slows both down.
+    `faults` counts what really happened.
     """
 
     def __init__(self, url: str) -> None:
@@ -26,6 +29,8 @@ class Proxy:
         self._request_marker: bytes | None = None
         self._flowing: dict[Way, asyncio.Event] = {"to server": asyncio.Event(), "to client": asyncio.Event()}
         self.thaw()
+        self.delay = 0.0
+        """Seconds that each piece takes, each way."""
         self.faults = 0
         self.connections = 0
         self.foreign_pids = False
@@ -44,6 +49,10 @@ class Proxy:
 
     def lose_request(self, marker: bytes) -> None:
         self._request_marker = marker
+
+    def disarm(self) -> None:
+        """Forgets what was ordered and has not happened."""
+        self._reply_marker = self._request_marker = None
 
     def freeze(self, *ways: Way) -> None:
         """Lines stay open, and nothing comes through: what a partition looks like. Given one way, the other is fine."""
@@ -80,14 +89,20 @@ class Proxy:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: asyncio complains of its own when they are cancelled.
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # also if it was cut before it began
         self.connections += 1
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         parts = urlsplit(self._url)
-        upstream_reader, upstream_writer = await asyncio.open_connection(parts.hostname, parts.port)
+        try:
+            upstream_reader, upstream_writer = await asyncio.open_connection(parts.hostname, parts.port)
+        except OSError:  # nobody is there: the caller is to see just that
+            return
         swallow = asyncio.Event()
         ways = [
             asyncio.ensure_future(self._to_server(reader, upstream_writer, swallow)),
@@ -106,7 +121,7 @@ class Proxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event
     ) -> None:
         while data := await reader.read(65536):
-            await self._flowing["to server"].wait()
+            await self._pass("to server")
             if self._request_marker is not None and self._request_marker in data:
                 self._request_marker = None
                 self.faults += 1
@@ -122,7 +137,7 @@ class Proxy:
     ) -> None:
         first = True
         while data := await reader.read(65536):
-            await self._flowing["to client"].wait()
+            await self._pass("to client")
             if swallow.is_set():
                 self.faults += 1
                 return
@@ -132,3 +147,8 @@ class Proxy:
                 first = False
             writer.write(data)
             await writer.drain()
+
+    async def _pass(self, way: Way) -> None:
+        await self._flowing[way].wait()
+        if self.delay:
+            await pause(self.delay)

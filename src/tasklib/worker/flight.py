@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from uuid import UUID
 
@@ -84,6 +84,8 @@ class Flights:
         self._by_id: dict[UUID, Flight] = {}
         self.timed: set[Flight] = set()
         """Running flights that have a timeout."""
+        self._given_up: dict[Held, None] = {}
+        """Leases that were given up and that the store may still show as this worker's."""
         self._sequence = 0
 
     def take_off(self, claim: Claim, task_type: TaskType, asked_at: float) -> Flight:
@@ -96,7 +98,19 @@ class Flights:
     def land(self, flight: Flight) -> None:
         if self._by_id.get(flight.claim.id) is flight:
             del self._by_id[flight.claim.id]
+        if flight.lost:
+            self._given_up[Held(flight.claim.id, flight.claim.version)] = None
         self.timed.discard(flight)
+
+    def known(self) -> set[Held]:
+        """Every claim that was begun here and may not be begun again: those in flight, and those given up."""
+        return {*list(self._given_up), *(Held(f.claim.id, f.claim.version) for f in self.snapshot())}
+
+    def forget_given_up(self, but: Collection[Held]) -> None:
+        """All but these are somebody else's by now, and no version ever comes back."""
+        for lease in list(self._given_up):
+            if lease not in but:
+                del self._given_up[lease]
 
     def get(self, task_id: UUID) -> Flight | None:
         return self._by_id.get(task_id)

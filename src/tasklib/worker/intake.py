@@ -14,7 +14,7 @@ from tasklib.core.outcome import Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Claimed, ClaimRequest, Store
+from tasklib.stores.base import Claimed, ClaimRequest, Held, Store
 from tasklib.worker.flight import Flight, Flights
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.pace import PREFETCH_LIMIT, SLICE_SECONDS, Pace
@@ -161,13 +161,17 @@ class Intake:
         return claimed
 
     async def _adopt(self, store: Store) -> None:
-        """A claim's reply may have been lost: whatever runs under this worker's id is its to run."""
+        """A claim's reply may have been lost: whatever runs under this worker's id and was never begun is its to run.
+        What was given up is not: its attempt had its start."""
         asked_at = time.monotonic()
+        known = self._flights.known()  # before asking: the answer may be older than an outcome that arrives meanwhile
         try:
             held = await store.held(self._worker_id)
         except TRANSIENT:
             return
-        orphans = [claim for claim in held if self._flights.get(claim.id) is None]
+        self._flights.forget_given_up({Held(claim.id, claim.version) for claim in held})
+        known |= self._flights.known()
+        orphans = [claim for claim in held if Held(claim.id, claim.version) not in known]
         if orphans:
             log.warning("took up %d claims whose reply was lost", len(orphans))
             # Their leases began some time before: no longer than one call may take.

@@ -1,0 +1,103 @@
+"""A store that notes what passes through it: what was asked before the call, what was answered after it.
+
+It stands between the library and the engine's own store, so that the library is the one that ships. A process that is
+killed between the two lines leaves the question without its answer: then the checker takes both as possible.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+from uuid import UUID
+
+from tasklib import Config
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.task import Claim, NewTask, Task
+from tasklib.engine.backends import Backend
+from tasklib.engine.engine import Engine
+from tasklib.stores.base import Claimed, ClaimRequest, Extension, Held, Inserted
+from tests.chaos.history import History
+
+
+class RecordingEngine(Engine):
+    def __init__(self, config: Config, history: History) -> None:
+        super().__init__(config)
+        self._history = history
+
+    def new_store(self) -> Backend:
+        return cast(Backend, RecordingStore(super().new_store(), self._history))
+
+
+class RecordingStore:
+    """Everything else is the store's own."""
+
+    def __init__(self, store: Backend, history: History) -> None:
+        self._store = store
+        self._history = history
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+        asked = [[str(task.id), task.idempotency_key, task.max_retries, task.delay_seconds] for task in tasks]
+        self._history.note("submitting", tasks=asked)
+        inserted = await self._store.insert(tasks)
+        pairs = zip(tasks, inserted, strict=True)
+        told = [[str(kept.id), task.idempotency_key, kept.created, str(task.id)] for task, kept in pairs]
+        self._history.note("submitted", tasks=told)
+        return inserted
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        claimed = await self._store.claim(request)
+        self._claimed(claimed.claims, "claim")
+        return claimed
+
+    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        taken = await self._store.take(task_id, version, worker_id, lease_seconds)
+        if taken is not None:
+            self._claimed([taken], "claim")
+        return taken
+
+    async def held(self, worker_id: str) -> list[Claim]:
+        held = await self._store.held(worker_id)
+        self._claimed(held, "adopt")
+        return held
+
+    def _claimed(self, claims: Sequence[Claim], how: str) -> None:
+        if claims:
+            rows = [[str(c.id), c.version, c.attempt, c.max_retries, c.started_at.isoformat()] for c in claims]
+            self._history.note(how, worker=claims[0].worker_id, claims=rows)
+
+    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+        asked = [[str(c.id), c.version, c.worker_id, c.state, c.terminal, _kind(c), c.result] for c in changes]
+        self._history.note("settling", changes=asked)
+        verdicts = await self._store.settle(changes)
+        told = [[str(c.id), c.version, c.worker_id, v, _kind(c)] for c, v in zip(changes, verdicts, strict=True)]
+        self._history.note("settled", changes=told)
+        return verdicts
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        answers = await self._store.extend(worker_id, leases, lease_seconds)
+        versions = {lease.id: lease.version for lease in leases}
+        rows = [[str(each.id), versions[each.id], each.held] for each in answers]
+        if rows:
+            self._history.note("extend", worker=worker_id, leases=rows)
+        return answers
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        found = await self._store.lost_leases(dead_after_seconds, limit)
+        if found:
+            self._history.note("lost", tasks=[[str(task.id), task.version, task.worker_id] for task in found])
+        return found
+
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+        self._history.note("deleting", guards=[[str(task_id), version] for task_id, version in guards])
+        verdicts = await self._store.delete(guards)
+        told = [[str(task_id), version, verdict] for (task_id, version), verdict in zip(guards, verdicts, strict=True)]
+        self._history.note("deleted", guards=told)
+        return verdicts
+
+
+def _kind(change: Change) -> str:
+    """Who wants the change: the holder of the claim, one who says that the holder is gone, or an operator."""
+    if change.locked_until is not None:
+        return "expire"
+    return "operator" if change.worker_id is None else "holder"

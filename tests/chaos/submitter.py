@@ -1,0 +1,52 @@
+"""Submits tasks of all kinds, at a steady pace, whatever happens to the database."""
+
+import asyncio
+import json
+import random
+from contextlib import suppress
+from typing import Any
+
+from tasklib import TaskFunction
+from tasklib.core.errors import TRANSIENT_OR_SLOW
+from tasklib.core.options import SubmitOptions
+from tasklib.core.task import NewTask
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import new_task, prepare_call
+from tests.chaos import app
+
+PER_SECOND = 25.0
+Kind = TaskFunction[Any, Any, Any]
+KINDS: list[tuple[Kind, float]] = [
+    (app.work, 50),
+    (app.work_async, 20),
+    (app.flaky, 12),
+    (app.snoozes, 4),
+    (app.in_child, 3),
+    (app.dawdles, 0.3),
+]
+ERRANDS = 10
+
+
+async def run(engine: Engine, rng: random.Random, stop: asyncio.Event) -> None:
+    number = 0
+    while not stop.is_set():
+        batch = [_task(engine, rng, number + each) for each in range(rng.choice((1, 1, 1, 5, 20)))]
+        number += len(batch)
+        try:
+            await engine.submit(batch)
+        except TRANSIENT_OR_SLOW as error:
+            app.history.note("not submitted", error=type(error).__name__, ids=[str(task.id) for task in batch])
+        with suppress(TimeoutError):
+            async with asyncio.timeout(len(batch) / PER_SECOND * rng.uniform(0.5, 1.5)):
+                await stop.wait()
+
+
+def _task(engine: Engine, rng: random.Random, number: int) -> NewTask:
+    options = SubmitOptions(
+        delay_seconds=rng.uniform(0, 3) if rng.random() < 0.15 else None, priority=rng.choice((0, 0, 0, 1, 5))
+    )
+    weights = [weight for _, weight in KINDS]
+    kind = rng.choices([*(kind for kind, _ in KINDS), None], [*weights, ERRANDS])[0]
+    if kind is None:
+        return new_task(app.ERRAND, json.dumps({"number": number}), options, max_retries=3, timeout=None, retry=None)
+    return prepare_call(kind.task_type, (number,), {}, options, engine.config)
