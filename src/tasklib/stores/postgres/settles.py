@@ -97,7 +97,8 @@ def _is_completion(change: Change) -> bool:
 def _sorted(changes: Sequence[Change]) -> tuple[list[Change], list[Change]]:
     """Completions of one worker, and the rest."""
     worker_id = changes[0].worker_id
-    hot, rest = [], []
+    hot: list[Change] = []
+    rest: list[Change] = []
     for change in changes:
         (hot if change.worker_id == worker_id and _is_completion(change) else rest).append(change)
     return hot, rest
