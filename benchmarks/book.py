@@ -15,6 +15,7 @@ class Book:
     settings: dict[str, str] = field(default_factory=dict)
     pages: list[dict[str, Any]] = field(default_factory=list)
     costs: list[dict[str, Any]] = field(default_factory=list)
+    crowding: list[dict[str, Any]] = field(default_factory=list)
 
     def note(self, name: str, measure: str, number: int, value: float) -> None:
         """`number` is the round."""
@@ -43,4 +44,5 @@ class Book:
             "settings": self.settings,
             "pages": self.pages,
             "costs": self.costs,
+            "crowding": self.crowding,
         }

@@ -63,7 +63,7 @@ async def _measure(url: str, batch: int) -> list[Cost]:
     claims: list[Claim] = []
 
     async def submit(store: Store) -> None:
-        made.extend(_tasks(batch))
+        made.extend(new_noops(batch))
         await store.insert(made)
 
     async def claim(store: Store) -> None:
@@ -81,7 +81,7 @@ async def _measure(url: str, batch: int) -> list[Cost]:
     async def ready(store: Store) -> None:
         """Claims of a fresh batch, for a move that needs them."""
         claims.clear()
-        await store.insert(_tasks(batch))
+        await store.insert(new_noops(batch))
         claims.extend(await _claimed(store, batch))
 
     moves: Sequence[tuple[str, Any, Any]] = (
@@ -107,7 +107,7 @@ async def _measure(url: str, batch: int) -> list[Cost]:
     return found
 
 
-def _tasks(count: int) -> list[NewTask]:
+def new_noops(count: int) -> list[NewTask]:
     return new_tasks("noop", ['{"number":1}'] * count, NO_OPTIONS, max_retries=3, timeout=None, retry=None)
 
 

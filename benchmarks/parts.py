@@ -1,6 +1,7 @@
 """All parts of a run by name, for `--only`: those that every round has, and those that are done once."""
 
 from benchmarks.cases import Case, latency, submits, turns
+from benchmarks.claimers import claimers
 from benchmarks.costs import costs
 from benchmarks.crowded import crowded
 from benchmarks.limits import limits
@@ -16,4 +17,4 @@ EVERY_ROUND: dict[str, Case] = {
     "limits": limits,
     "crowded": crowded,
 }
-ONCE: dict[str, Case] = {"costs": costs, "idle": idle, "memory": memory, "pages": pages}
+ONCE: dict[str, Case] = {"costs": costs, "claimers": claimers, "idle": idle, "memory": memory, "pages": pages}

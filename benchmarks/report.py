@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import costs
+from benchmarks import claimers, costs
 from benchmarks.book import Book
 from benchmarks.goals import Check, checks
 from benchmarks.pages import Timing, table
@@ -68,6 +68,8 @@ def markdown(book: Book, found: list[Check], about: dict[str, Any]) -> str:
         parts += ["## Not measured, or failed", failures]
     if book.costs:
         parts += ["## What a task writes", costs.table([costs.Cost(**cost) for cost in book.costs])]
+    if book.crowding:
+        parts += ["## Claimers", claimers.table([claimers.Crowding(**each) for each in book.crowding])]
     if book.pages:
         parts += ["## Server time of each request", table([Timing(**page) for page in book.pages])]
     return "\n\n".join(parts) + "\n"
