@@ -67,8 +67,8 @@ def measured(stage: Stage, count: int, tasks: int) -> Crowding:
         processes = [_start(url, share) for share in shares]
         answers = [json.loads(process.communicate()[0]) for process in processes]
         spent = _server_seconds(url) - before
-    # One clock for all processes; from when the last of them was connected.
-    seconds = max(answer["ended"] for answer in answers) - max(answer["began"] for answer in answers)
+    # One clock for all processes; from when the first of them was connected.
+    seconds = max(answer["ended"] for answer in answers) - min(answer["began"] for answer in answers)
     took = sorted(took for answer in answers for took in answer["claims"])
     assert sum(answer["tasks"] for answer in answers) == tasks
     return Crowding(
