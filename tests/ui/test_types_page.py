@@ -3,12 +3,13 @@
 import re
 from typing import Any
 
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tasklib import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import ControlChange
 from tests.ui.conftest import Axe
+from tests.ui.console import Console
 from tests.ui.looks import in_both_themes, on_postgres, one_engine
 from tests.ui.site import Site
 from tests.waiting import eventually
@@ -181,6 +182,29 @@ async def test_a_change_made_elsewhere_shows_by_itself(site: Site, page: Page):
     site.submit("echo")
     eventually(lambda: site.api("GET", "/api/tasks/stats")["pending"] == 1)
     await expect(figure(row(page, "echo"), "pending")).to_have_text("1")
+
+
+@one_engine
+async def test_a_failure_is_shown_once_where_it_was_asked_for(site: Site, page: Page, console: Console):
+    console.expect("409")
+
+    async def refuse(route: Route) -> None:
+        problem = {"title": "Conflict", "status": 409, "code": "conflict", "detail": "somebody else was faster"}
+        await route.fulfill(status=409, content_type="application/problem+json", json=problem)
+
+    await page.route("**/api/types/echo", refuse)
+    await site.sign_in(page, path="/types")
+    said = page.get_by_text("somebody else was faster")
+    await page.get_by_role("button", name="Limits of echo").click()
+    dialog = page.get_by_role("dialog", name="Limits of echo")
+    await dialog.get_by_label("Running at once").fill("3")
+    await dialog.get_by_role("button", name="Save").click()
+    await expect(dialog.get_by_text("somebody else was faster")).to_be_visible()
+    await expect(said).to_have_count(1)
+    await dialog.get_by_role("button", name="Keep as it is").click()
+    await expect(said).to_have_count(0)
+    await page.get_by_role("switch", name="Pause echo").click()
+    await expect(said).to_have_count(1)
 
 
 @one_engine

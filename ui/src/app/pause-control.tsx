@@ -13,7 +13,7 @@ export function PauseControl() {
   const { data: controls } = useQuery(controlsQuery);
   const { mayOperate } = useSession();
   const [asking, setAsking] = useState(false);
-  const pause = useAction(pauseAll, () => "All task types are paused.");
+  const pause = useAction(pauseAll, "dialog", () => "All task types are paused.");
   if (!controls || controls.paused || !mayOperate) return null;
   return (
     <>
@@ -41,7 +41,7 @@ export function PauseControl() {
 export function PauseBanner() {
   const { data: controls } = useQuery(controlsQuery);
   const { mayOperate } = useSession();
-  const resume = useAction(resumeAll, () => "Workers start tasks again.");
+  const resume = useAction(resumeAll, "toast", () => "Workers start tasks again.");
   if (!controls?.paused) return null;
   return (
     <div

@@ -56,6 +56,7 @@ function RateLimitDialog({ controls, onClose }: { controls: Controls; onClose: (
   const [choice, setChoice] = useState(() => rateChoiceOf(controls));
   const save = useAction(
     () => setRateLimit(rateToSend(choice)),
+    "dialog",
     ({ tasksPerSecond }) =>
       tasksPerSecond === null
         ? "The rate limit is left to the code."

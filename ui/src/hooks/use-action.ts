@@ -1,9 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { showError, showToast } from "@/components/toast";
 
-/** Does something to the queue, says how it went, and has every page read again what it shows. */
+/**
+ * Does something to the queue, says how it went, and has every page read again what it shows. A failure is shown once:
+ * in a toast, or by the dialog that waits for the action, which then uses `mutateAsync`.
+ */
 export function useAction<Given, Result>(
   act: (given: Given) => Promise<Result>,
+  failuresIn: "toast" | "dialog",
   done?: (result: Result, given: Given) => string | null,
 ) {
   const queries = useQueryClient();
@@ -13,7 +17,9 @@ export function useAction<Given, Result>(
       const said = done?.(result, given);
       if (said) showToast(said);
     },
-    onError: showError,
+    onError: (error) => {
+      if (failuresIn === "toast") showError(error);
+    },
     onSettled: () => queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== "session" }),
   });
 }

@@ -45,6 +45,7 @@ function CleanUpDialog({ onClose }: { onClose: () => void }) {
   const matched = query === null || counted.isFetching ? null : (counted.data?.matched ?? null);
   const remove = useAction(
     () => deleteAll(query as CleanUpQuery, setDeleted),
+    "dialog",
     (total) => `${plural(total, "task")} deleted.`,
   );
   const fault = faultOf(choice);

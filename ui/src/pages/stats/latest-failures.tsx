@@ -58,7 +58,7 @@ export function LatestFailures() {
 
 const Failure = memo(function Failure({ task }: { task: Task }) {
   const { mayOperate } = useSession();
-  const retry = useAction(retryTask, () => `${escapeText(task.type).slice(0, 60)} will be tried again.`);
+  const retry = useAction(retryTask, "toast", () => `${escapeText(task.type).slice(0, 60)} will be tried again.`);
   return (
     <li className="flex items-center gap-3 px-4 py-2">
       <div className="min-w-0 grow">

@@ -20,8 +20,8 @@ const icon = "size-4";
 export function TaskActions({ task }: { task: TaskDetail }) {
   const { mayOperate } = useSession();
   const [asking, setAsking] = useState<Asking>(null);
-  const retry = useAction(retryTask, () => "The task will be run again.");
-  const cancel = useAction(cancelTask, (after) =>
+  const retry = useAction(retryTask, "dialog", () => "The task will be run again.");
+  const cancel = useAction(cancelTask, "dialog", (after) =>
     after.status === "cancelled" ? "The task is cancelled." : "The task has been asked to stop.",
   );
   const remove = useRemoval();
@@ -104,6 +104,7 @@ function useRemoval() {
       await navigate({ to: "/tasks", search: lastList() });
       queries.removeQueries({ queryKey: taskQuery(id).queryKey });
     },
+    "dialog",
     () => "The task is deleted.",
   );
 }

@@ -39,6 +39,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
   });
   const perform = useAction(
     (limit: number) => actOnMatching(action, filter, { limit, onProgress: setProgress }),
+    "dialog",
     (result) => `${done} ${plural(result, "task")}.`,
   );
   const found = counted.isFetching && progress === null ? undefined : counted.data;

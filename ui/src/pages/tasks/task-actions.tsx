@@ -32,7 +32,7 @@ export function TaskActionsProvider({ children }: { children: ReactNode }) {
   const [single, setSingle] = useState<Single | null>(null);
   const [open, setOpen] = useState(false);
   const [many, setMany] = useState<BulkRequest | null>(null);
-  const { mutate: retry } = useAction(retryTask, (_, id) => `Task ${shortId(id)} is due again.`);
+  const { mutate: retry } = useAction(retryTask, "toast", (_, id) => `Task ${shortId(id)} is due again.`);
 
   const act = useCallback(
     (action: BulkAction, task: Task) => {
@@ -59,10 +59,10 @@ interface SingleDialogProps extends Single {
 }
 
 function SingleDialog({ action, task, open, onOpenChange }: SingleDialogProps) {
-  const cancel = useAction(cancelTask, (now) =>
+  const cancel = useAction(cancelTask, "dialog", (now) =>
     now.status === "cancelled" ? `Task ${shortId(now.id)} is cancelled.` : `Task ${shortId(now.id)} is asked to stop.`,
   );
-  const remove = useAction(deleteTask, (_, id) => `Task ${shortId(id)} is deleted.`);
+  const remove = useAction(deleteTask, "dialog", (_, id) => `Task ${shortId(id)} is deleted.`);
   const deletes = action === "delete";
   return (
     <ConfirmDialog

@@ -26,6 +26,7 @@ export function LimitsDialog({ type, onClose }: { type: TaskType; onClose: () =>
         ...(atOnce === (before.concurrency ?? null) ? {} : { concurrency: atOnce }),
       });
     },
+    "dialog",
     () => `Limits of ${escapeText(type.type).slice(0, 60)} saved.`,
   );
   return (

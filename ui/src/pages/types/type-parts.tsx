@@ -96,6 +96,7 @@ export function Pause({ type, mayOperate }: { type: TaskType; mayOperate: boolea
   const name = escapeText(type.type).slice(0, 60);
   const set = useAction(
     (paused: boolean) => setType(type.type, { paused }),
+    "toast",
     (_, paused) => (paused ? `${name} is paused: no worker starts one.` : `${name} is started again.`),
   );
   const paused = set.isPending ? set.variables : type.paused;
