@@ -14,7 +14,6 @@ from tasklib.core.task import Claim
 from tasklib.stores.base import Held
 from tasklib.worker.current import RunningTask
 
-
 LEASE_MARGIN_SECONDS = 2.0
 """A lease is given up at most so long before it really ends."""
 

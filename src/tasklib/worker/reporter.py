@@ -114,8 +114,8 @@ class Reporter:
         events.refused([claim for claim, _ in refused], [verdict for _, verdict in refused])
 
     async def _write(self, changes: list[Change], batch: list[tuple[Flight, Outcome]]) -> list[Verdict]:
-        """Tries until it is written. The guards see to it that this can do no harm, however late it is. Once every lease
-        of the batch is over, others have taken them back."""
+        """Tries until it is written. The guards see to it that this can do no harm, however late it is. Once all leases
+        of the batch are over, others have taken them back."""
         store = await self._engine.store()
         delay = 0.05
         while True:
