@@ -45,9 +45,10 @@ faults: install ## failover, full disks, PgBouncer, wrong clocks: what takes ser
 	@$(BIN)/python -m tests.faults.packages
 	$(BIN)/pytest -q -m 'infrastructure$(if $(filter 0,$(shell id -u)),, and not root)' $(ARGS)
 
-chaos: install ## strike faults under load and check the history; DURATION=600, BACKEND=sqlite|postgres|nats, SEED=7
+chaos: install ## strike faults under load and check the history, then make faults; DURATION=600, BACKEND=sqlite|postgres|nats, SEED=7
 	@$(BIN)/python -m tests.chaos.run --duration $(or $(DURATION),600) $(if $(BACKEND),--backend $(BACKEND)) \
 		$(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(if $(BACKEND)$(ARGS),,$(MAKE) --no-print-directory faults)
 
 soak: install ## an hour of load and faults, in which nothing may grow; DURATION=3600, BACKEND=sqlite|postgres, SEED=7
 	@$(BIN)/python -m tests.chaos.soak --duration $(or $(DURATION),3600) $(if $(BACKEND),--backend $(BACKEND)) \

@@ -126,3 +126,18 @@ async def test_longer_than_the_lease_the_other_side_completes(
             other.stop()
         assert await queue.need(handle.id) == done
         assert len(silent.said.splitlines()) < 100, "no flood of log lines"
+
+
+async def test_a_worker_that_gave_up_and_lives_says_so(proxy: Proxy, queue: Engine, tmp_path: Path):
+    """Fault 12, just as long as it takes to give up: the worker is back before anyone takes it for dead. It records
+    itself that the attempt is lost, so that the task need not wait for the end of its lease."""
+    handle = await app.blocks_once.submit_async(str(tmp_path / "again"))
+    with fleet_on(proxy.url, tmp_path) as fleet:
+        worker = fleet.start(1, dead_after_seconds=3, lock_timeout_seconds=600, **LEASE)
+        await eventually_async(lambda: len(fleet.journal) == 1, LONG)
+        proxy.freeze()
+        await eventually_async(lambda: "not extended in time" in worker.said, LONG)
+        proxy.thaw()
+        done = await handle.wait_async(LONG)
+    assert (done.state, done.attempts, len(fleet.journal)) == (TaskState.COMPLETED, 2, 2)
+    assert "WorkerLost" in done.history[0]["error"]

@@ -126,3 +126,13 @@ def tells_the_time(path: str) -> float:
     while not Path(path).exists():
         gate.wait(0.01)
     return time.time()
+
+
+@task
+def blocks_once(path: str) -> str:
+    """Only its first start never ends by itself."""
+    note("blocks_once")
+    if not Path(path).exists():
+        Path(path).touch()
+        threading.Event().wait()
+    return path

@@ -14,6 +14,9 @@ from tasklib.core.task import Claim
 from tasklib.stores.base import Held
 from tasklib.worker.current import RunningTask
 
+LEASE_MARGIN_SECONDS = 2.0
+"""A lease is given up at most so long before it really ends."""
+
 
 class Stop(StrEnum):
     """Why a handler is told to stop."""
@@ -21,6 +24,9 @@ class Stop(StrEnum):
     TIMEOUT = "timeout"
     CANCEL = "cancel"
     LOST = "lost"
+    """Another has it, or nobody: the row says so."""
+    SILENT = "silent"
+    """The lease could not be confirmed in time: another may have it."""
     SHUTDOWN = "shutdown"
 
 
@@ -62,6 +68,11 @@ class Flight:
         limit = self.claim.timeout_seconds
         return None if limit is None or self.started is None else self.started + limit
 
+    @property
+    def lease_is_over(self) -> bool:
+        """By the database's clock, too: whoever looks takes it back."""
+        return time.monotonic() >= self.lease_until + LEASE_MARGIN_SECONDS
+
     def tell(self) -> RunningTask:
         return RunningTask(
             id=self.claim.id,
@@ -80,7 +91,7 @@ class Flights:
     def __init__(self, lease_seconds: float) -> None:
         self.lease_seconds = lease_seconds
         # Given up this long before the lease really ends, so that two workers never both believe they hold it.
-        self.margin = min(2.0, lease_seconds * 0.1)
+        self.margin = min(LEASE_MARGIN_SECONDS, lease_seconds * 0.1)
         self._by_id: dict[UUID, Flight] = {}
         self.timed: set[Flight] = set()
         """Running flights that have a timeout."""

@@ -88,7 +88,7 @@ class Heartbeat:
         if flight.stop is not None:
             return
         flight.stop, flight.stop_at = reason, time.monotonic()
-        if reason is Stop.LOST:
+        if reason is Stop.LOST or reason is Stop.SILENT:
             flight.lost = True
         self._stopping.add(flight)
         if flight.started is not None:
@@ -159,7 +159,7 @@ class Heartbeat:
         silent = now >= self._confirmed + 0.9 * self._config.dead_after_seconds  # others take us for dead soon
         late = [f for f in self._flights if f.stop is None and (silent or now >= f.lease_until)]
         for flight in late:
-            self.halt(flight, Stop.LOST)
+            self.halt(flight, Stop.SILENT)
         events.leases_lost([flight.claim for flight in late], "not extended in time")
         for flight in list(self._stopping):
             if flight.verdict.locked():

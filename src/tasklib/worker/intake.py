@@ -15,7 +15,7 @@ from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Claimed, ClaimRequest, Held, Store
-from tasklib.worker.flight import Flight, Flights
+from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.pace import PREFETCH_LIMIT, SLICE_SECONDS, Pace
 from tasklib.worker.reporter import Reporter
@@ -265,4 +265,4 @@ class Intake:
     def give_back(self) -> None:
         for flight in self._slots.withdraw():
             if flight.verdict.acquire(blocking=False):
-                self._reporter.report(flight, None if flight.lost else Released())
+                self._reporter.report(flight, None if flight.stop is Stop.LOST else Released())

@@ -43,6 +43,7 @@ class Reporter:
         self._loop = asyncio.get_running_loop()
         self._told = False
         self._lock = threading.Lock()
+        self._leaving = False
         self._writing: set[asyncio.Task[None]] = set()
 
     def report(self, flight: Flight, outcome: Outcome | None) -> None:
@@ -74,7 +75,8 @@ class Reporter:
             self._landed()
 
     async def drain(self) -> None:
-        """Until everything reported so far is settled."""
+        """Until everything reported so far is settled; what was given up is tried once."""
+        self._leaving = True
         while self._outcomes or self._writing:
             self._flush()
             if self._writing:
@@ -112,15 +114,15 @@ class Reporter:
         events.refused([claim for claim, _ in refused], [verdict for _, verdict in refused])
 
     async def _write(self, changes: list[Change], batch: list[tuple[Flight, Outcome]]) -> list[Verdict]:
-        """Tries until it is written. Once every lease of the batch is gone, trying on is for the record alone: the
-        guards see to it that it can do no harm."""
+        """Tries until it is written. The guards see to it that this can do no harm, however late it is. Once all leases
+        of the batch are over, others have taken them back."""
         store = await self._engine.store()
         delay = 0.05
         while True:
             try:
                 return await store.settle(changes)
             except TRANSIENT as error:
-                if all(flight.lost for flight, _ in batch):
+                if all(flight.lost and (self._leaving or flight.lease_is_over) for flight, _ in batch):
                     return [Verdict.LOST] * len(batch)
                 log.warning("cannot settle %d outcomes yet: %s", len(batch), error)
                 await asyncio.sleep(delay * random.uniform(0.5, 1.5))

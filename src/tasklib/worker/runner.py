@@ -87,6 +87,14 @@ def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
     match flight.stop:
         case Stop.LOST:
             return None
+        case Stop.SILENT if isinstance(outcome, Completed):
+            return outcome  # late, which alone costs nothing
+        case Stop.SILENT if outcome is NEVER_STARTED:
+            return Released()
+        case Stop.SILENT:
+            # If another has it by now, this is refused. If not, the task need not wait for the end of its lease.
+            text = f"WorkerLost: worker {flight.claim.worker_id} could not confirm its lease in time, and gave up"
+            return Failed(text, delay=0.0, lost=True)
         case Stop.TIMEOUT:
             limit = flight.claim.timeout_seconds
             text = f"TaskTimedOut: ran longer than its timeout of {limit} s"
