@@ -24,8 +24,6 @@ class Member:
         self.role, self.name, self.proxy, self.log = role, name, proxy, log
         self.process: subprocess.Popen[bytes] | None = None
         self.frozen = False
-        self.spared = False
-        """No fault is aimed at this process: it is there from the beginning to the end."""
 
     @property
     def pid(self) -> int:
@@ -69,7 +67,7 @@ class Crew:
     @property
     def workers(self) -> list[Member]:
         """Those that a fault may strike."""
-        return [member for member in self.by_role("worker") if not member.spared]
+        return self.by_role("worker")
 
     def holder(self, worker_id: str | None) -> Member | None:
         """The worker that stores know by this id."""

@@ -9,6 +9,7 @@ import signal
 import sys
 
 from tasklib import Config, TaskWorker
+from tasklib.core.registry import default_registry
 from tests.chaos import agent, app, operator, storm, submitter
 from tests.chaos.recording import RecordingEngine
 
@@ -17,8 +18,10 @@ async def main(role: str, name: str, settings: str, seed: str, concurrency: str)
     random.seed(int(seed))
     engine = RecordingEngine(Config(**json.loads(settings), worker_id=name), app.history)
     app.history.note("joined", role=role, name=name)
-    if role == "worker":
-        await TaskWorker(engine=engine, concurrency=int(concurrency), poll_interval_seconds=0.2).run()
+    if role in ("worker", "steady"):
+        # The one that is to live through a soak takes no poison.
+        names = [name for name in default_registry.names() if role == "worker" or name != app.poison.name]
+        await TaskWorker(engine=engine, concurrency=int(concurrency), poll_interval_seconds=0.2, names=names).run()
         return
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

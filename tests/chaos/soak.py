@@ -28,7 +28,7 @@ from tests.chaos.soak_chart import draw
 from tests.chaos.story import tell
 from tests.chaos.world import World
 
-CREW = {"worker": 3, "submitter": 1, "operator": 1, "agent": 1}
+CREW = {"steady": 1, "worker": 2, "submitter": 1, "operator": 1, "agent": 1}
 EVERY = 10.0
 KEEP = 20.0
 """Retention, so that the table has a level to stay at."""
@@ -104,8 +104,7 @@ async def soak(backend: str, duration: float, seed: int, folder: Path) -> Soak:
     soak = Soak(world)
     try:
         await world.open(CREW)
-        spared = world.crew.by_role("worker")[0]
-        spared.spared = True
+        (spared,) = world.crew.by_role("steady")
         begun = time.monotonic()
         until = begun + duration
         striking = asyncio.create_task(soak.strike(begun, until))

@@ -135,9 +135,9 @@ def tell(lines: Iterable[Line]) -> Story:
             case "submitted":
                 story.answers += [Answer(task_id, key) for task_id, key, _, _ in line["tasks"]]
             case "claim":
-                story.replies += [Reply(*(*claim, line["worker"])) for claim in line["claims"]]
+                story.replies += [Reply._make([*claim, line["worker"]]) for claim in line["claims"]]
             case "adopt":
-                story.adopted += [Reply(*(*claim, line["worker"])) for claim in line["claims"]]
+                story.adopted += [Reply._make([*claim, line["worker"]]) for claim in line["claims"]]
             case "start":
                 story.starts.append(Start(line["id"], line["attempt"], line["mark"]))
             case "settling":

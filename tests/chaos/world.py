@@ -27,13 +27,13 @@ from tests.nats_servers import NatsCluster
 from tests.servers import PostgresServer
 from tests.waiting import turns
 
-LEASE = 2.0
-DEAD_AFTER = 1.5
+LEASE = 4.0
+DEAD_AFTER = 3.0
 SETTINGS: dict[str, Any] = {
     "lock_timeout_seconds": LEASE,
     "dead_after_seconds": DEAD_AFTER,
-    "heartbeat_seconds": 0.4,
-    "call_timeout_seconds": 5.0,
+    "heartbeat_seconds": 0.8,
+    "call_timeout_seconds": 8.0,
     "shutdown_grace_seconds": 1.0,
     "base_retry_delay_seconds": 0.1,
     "retry_backoff_multiplier": 1.5,
