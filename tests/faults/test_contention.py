@@ -98,6 +98,7 @@ async def test_a_long_idle_transaction_holds_up_only_the_rows_it_locked(
     assert await held.result_async(LONG) == 2
 
 
+@pytest.mark.infrastructure
 async def test_a_pool_without_a_free_connection_does_not_touch_the_heartbeat(
     fleet: Fleet, queue: Engine, somebody: psycopg.Connection, tmp_path: Path
 ):

@@ -28,7 +28,7 @@ LONG = 60
 Upgrade = Callable[[], None]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=[pytest.param("sqlite", marks=pytest.mark.infrastructure), "postgres"])
 def shared_url(request: pytest.FixtureRequest) -> str:
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url

@@ -38,7 +38,7 @@ def stored():
 REQUESTS = 60
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+@pytest.mark.parametrize("backend", [pytest.param("sqlite", marks=pytest.mark.infrastructure), "postgres"])
 def test_workers_that_were_forked_after_use(request: pytest.FixtureRequest, backend: str, tmp_path: Path):
     """Fault 17: three forked workers with threads submit and read at once, each over connections of its own; no request
     hangs or fails, and each made one task."""
