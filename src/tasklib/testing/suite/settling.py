@@ -190,5 +190,17 @@ class Settling:
         for number in (0, 299, 599):
             assert (await fetch(store, claims[number].id)).result == {"value": number}
 
+    async def test_of_two_claims_of_one_task_in_a_batch_the_later_one_is_told_that_it_was_accepted(
+        self, store: Store
+    ) -> None:
+        """A worker whose lease was lost and who got the same task again has two outcomes to tell of."""
+        task_id = await submit(store)
+        stale = await claim_one(store)
+        await apply(store, expired(await fetch(store, task_id)))
+        fresh = await claim_one(store)
+        verdicts = await store.settle([completed(stale, "stale"), completed(fresh, "fresh")])
+        assert verdicts == [Verdict.LOST, Verdict.APPLIED]
+        assert (await fetch(store, task_id)).result == {"value": "fresh"}
+
     async def test_an_empty_batch_settles_nothing(self, store: Store) -> None:
         assert await store.settle([]) == []
