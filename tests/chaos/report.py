@@ -47,7 +47,10 @@ def figures(story: Story, replaced: int) -> Figures:
         lost_leases=expired + story.unheld,
         refused=sum(each.verdict == "lost" and each.kind == "holder" for each in story.verdicts),
         already=sum(each.verdict == "already" and each.kind == "holder" for each in story.verdicts),
-        adopted=len({(reply.id, reply.version) for reply in story.adopted}),
+        adopted=len(
+            {(reply.id, reply.version) for reply in story.adopted}
+            - {(reply.id, reply.version) for reply in story.replies}
+        ),
         replaced=replaced,
         faults=dict(sorted(story.faults.items())),
     )
