@@ -14,7 +14,7 @@ matplotlib.use("Agg")
 OURS, FLOOR, PEER = "#2563eb", "#94a3b8", "#cbd5e1"
 SAME_SUBMIT = (plan.OURS_ASYNC, plan.OURS_TWO, plan.OURS_DEFAULT)
 """They differ in how they work, not in how tasks are submitted."""
-PANELS = {"drain": "Drained by workers", "bulk": "Submitted in bulk", "submit": "Submitted one at a time"}
+PANELS = {"drain": "Drained by workers", "bulk": "Submitted in bulk", "submit": "Submitted one by one"}
 
 
 def draw(book: Book, folder: Path) -> bool:
