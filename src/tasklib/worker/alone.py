@@ -7,6 +7,6 @@ import gc
 
 def settle_in() -> None:
     """To be called when everything is imported. What is there now stays until the end: the garbage collector need not
-    walk over it each time some ten thousand claims have come and gone, which took a fifth of the worker's time."""
+    walk over it each time some ten thousand claims have come and gone."""
     gc.collect()
     gc.freeze()
