@@ -10,6 +10,7 @@ from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Claimed, ClaimRequest, Filter
 from tasklib.testing import drain_async
+from tasklib.worker import intake
 from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
 
@@ -280,3 +281,34 @@ async def test_a_stop_in_the_middle_of_a_claim_gives_back_what_it_brings(
     tasks = (await engine.page(Filter(), limit=100)).tasks
     assert {found.state for found in tasks} <= {TaskState.PENDING, TaskState.COMPLETED}
     assert all(found.attempts == 0 for found in tasks if found.state == TaskState.PENDING)
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+async def test_a_long_task_does_not_hold_up_short_ones_behind_it(
+    engine: Engine, registry: Registry, serve: Serve, monkeypatch: pytest.MonkeyPatch, kind: str
+):
+    """Few are woken for tasks that have been short so far; when one is not, the others come."""
+    monkeypatch.setattr(intake, "HOSTAGE_SECONDS", 60.0)  # otherwise what waits would be given back, and claimed anew
+    gate, ran = threading.Event(), set[int]()
+
+    def step(number: int) -> None:
+        if number < 0:
+            gate.wait(30)
+        ran.add(number)
+
+    async def step_in_loop(number: int) -> None:
+        if number < 0:
+            await eventually_async(gate.is_set, timeout=30)
+        ran.add(number)
+
+    chosen = task(name="step", registry=registry)(step if kind == "def" else step_in_loop)
+    async with serve(concurrency=4, poll_interval_seconds=60):  # nor does the next claim come to their help
+        await chosen.submit_many_async([{"number": number} for number in range(60)])
+        await eventually_async(lambda: len(ran) == 60)
+        await chosen.submit_many_async([{"number": number} for number in (-1, *range(100, 120))])
+        try:
+            await eventually_async(lambda: len(ran) == 80)
+            assert -1 not in ran
+        finally:
+            gate.set()
+        await eventually_async(lambda: -1 in ran)
