@@ -186,6 +186,25 @@ async def test_a_listener_hears_again_after_the_line_was_cut(store: NatsStore, p
     await other.close()
 
 
+async def test_a_line_that_is_cut_while_much_is_to_be_sent_is_made_anew(store: NatsStore, proxy: Proxy):
+    """nats-py tries to send what is left on a line that is gone, fails, and tells nobody of either."""
+    stopping = asyncio.Event()
+
+    async def submit_on() -> None:
+        while not stopping.is_set():
+            await store.insert([new_task(payload={"text": "x" * 20_000})])
+
+    submitting = [asyncio.create_task(submit_on()) for _ in range(50)]
+    try:
+        for cuts in range(1, 21):
+            await submit(store)
+            proxy.cut()
+            await eventually_async(lambda wanted=cuts + 1: proxy.connections >= wanted)
+    finally:
+        stopping.set()
+        await asyncio.gather(*submitting)
+
+
 # -- servers ----------------------------------------------------------------------------------------------------------
 
 

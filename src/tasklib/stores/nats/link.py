@@ -39,12 +39,18 @@ _BUFFERED_BYTES = 16 * 1024 * 1024
 
 
 class _Client(Client):
-    """nats-py checks each letter of each header's name; what is read here was written by servers and by us."""
-
     @staticmethod
     def _parse_header_lines(raw: bytes) -> dict[str, str]:
+        """nats-py checks each letter of each header's name; what is read here was written by servers and by us."""
         lines = raw.decode("utf-8", "replace").split("\r\n")
         return dict([line.split(": ", 1) for line in lines if ": " in line])
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:
+        """nats-py first sends what is left. On a line that is lost that fails, and then it neither closes the line nor
+        tells anybody: the store would wait for it forever."""
+        if self._err is not None:
+            self._pending, self._pending_data_size = [], 0
+        await super()._close(status, do_cbs)
 
 
 class Link:
