@@ -126,16 +126,26 @@ class Bucket:
 
     async def leader_read(self, key: str) -> Entry | None:
         """As the leader has it: slower, and nobody knows better."""
-        request = {"last_by_subj": self.address.prefix + key}
-        message = await self.link.ask(f"$JS.API.STREAM.MSG.GET.{self.address.stream}", json.dumps(request).encode())
-        answer = json.loads(message.data)
-        if "error" in answer:
-            if answer["error"].get("code") == 404:
-                return None
-            raise refusal(answer["error"])
-        kept = answer["message"]
+        kept = await self._leaders_message({"last_by_subj": self.address.prefix + key})
+        if kept is None:
+            return None
         headers = base64.b64decode(kept.get("hdrs", "")).decode("utf-8", "replace")
         return Entry(key, kept["seq"], base64.b64decode(kept.get("data", "")), "KV-Operation:" in headers)
+
+    async def has(self, first: int, last: int) -> bool:
+        """Whether the leader still has a message of these sequences."""
+        kept = await self._leaders_message({"seq": first, "next_by_subj": f"{self.address.prefix}>"})
+        return kept is not None and kept["seq"] <= last
+
+    async def _leaders_message(self, request: dict[str, Any]) -> dict[str, Any] | None:
+        message = await self.link.ask(f"$JS.API.STREAM.MSG.GET.{self.address.stream}", json.dumps(request).encode())
+        answer = json.loads(message.data)
+        if "error" not in answer:
+            kept: dict[str, Any] = answer["message"]
+            return kept
+        if answer["error"].get("code") == 404:
+            return None
+        raise refusal(answer["error"])
 
     async def _read_part(self, keys: Sequence[str]) -> tuple[dict[str, Entry], bool]:
         prefix = self.address.prefix

@@ -45,8 +45,9 @@ class Feed:
         self._restarted = restarted
         self._only_new = only_new
         self.seen = 0
-        """Every change up to this sequence was told."""
+        """Nothing up to this sequence is left to be told."""
         self.caught_up = False
+        self._told = 0
         self._delivered = 0
         self._behind = 0
         self._anew = True
@@ -99,23 +100,23 @@ class Feed:
             )
             self._behind, self._anew = last, True
             if not answer["num_pending"]:
-                self._catch_up()
+                await self._catch_up()
             await self._until_broken()
         finally:
             await _quietly(subscription.unsubscribe())
             await _quietly(client.publish(f"$JS.API.CONSUMER.DELETE.{stream}.{name}"))
 
     def _start_over(self) -> None:
-        self.seen = 0
+        self.seen = self._told = 0
         self._only_new = False
         self.caught_up = False
         self._restarted()
 
     def _config(self, name: str, inbox: str, last: int) -> dict[str, Any]:
-        if self.seen:
-            start: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": self.seen + 1}
-        elif self._only_new:
-            start = {"deliver_policy": "by_start_sequence", "opt_start_seq": last + 1}
+        if self._only_new and not self._told:
+            self._told = last
+        if self._told:
+            start: dict[str, Any] = {"deliver_policy": "by_start_sequence", "opt_start_seq": self._told + 1}
         else:
             start = {"deliver_policy": "last_per_subject"}
         return {
@@ -161,14 +162,18 @@ class Feed:
             self._broken.set()
             return
         self._delivered = number
-        if sequence > self.seen:
-            self.seen = sequence
+        if sequence > self._told:
+            self._told = sequence
+            self.seen = max(self.seen, sequence)
             self._changed(sequence, message.subject, headers)
         if pending == "0":
-            self._catch_up()
+            await self._catch_up()
 
-    def _catch_up(self) -> None:
-        # What was last in the stream may have been a mark that has expired: it will never come.
+    async def _catch_up(self) -> None:
+        """The consumer has nothing more. What was last in the stream may have been a mark that has expired, which will
+        never come; or the replica that the consumer is on is behind, and it will."""
+        if self._told < self._behind and await self._bucket.has(self._told + 1, self._behind):
+            return
         self.seen = max(self.seen, self._behind)
         self.caught_up = True
         anew, self._anew = self._anew, False
@@ -184,6 +189,8 @@ class Feed:
         told = headers.get("Nats-Last-Consumer")
         if told is not None and int(told) != self._delivered:
             self._broken.set()
+        elif self._anew:
+            await self._catch_up()
 
 
 async def _quietly(call: Any) -> None:
