@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
+import uvloop
 
 from benchmarks.contender import Contender
 from benchmarks.crowd import counted, make_schema
@@ -76,7 +77,7 @@ class Floor(Contender):
         return counted(self.url, "noop")
 
     def work(self) -> None:
-        asyncio.run(self._work())
+        uvloop.run(self._work())
 
     async def _work(self) -> None:
         batch = self.options.get("batch", 500)

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from tasklib.core.errors import TaskLibError
+from tasklib.engine.loops import new_loop
 
 T = TypeVar("T")
 
@@ -63,6 +64,11 @@ class Bridge:
             raise
         return call.result()
 
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop | None:
+        """None: nothing was run yet."""
+        return self._loop
+
     def close(self) -> None:
         """Ends the loop and with it what was opened in it."""
         with self._lock:
@@ -79,7 +85,7 @@ class Bridge:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = asyncio.new_event_loop()
+                self._loop = new_loop()
                 self._thread = threading.Thread(target=_serve, args=(self._loop,), name="tasklib-bridge", daemon=True)
                 self._thread.start()
             return self._loop
