@@ -151,7 +151,7 @@ def test_an_idle_minute_on_sqlite(sqlite_url: str):
     meter = SqliteMeter()
     with meter.in_place():
         spent = idle_minute(sqlite_url, lambda: meter.statements)
-    assert 0 < spent <= 80  # 64 as it is, give or take the jitter
+    assert 0 < spent < 128  # 64 as it is, give or take the jitter and what met a lock and was tried again
 
 
 @pytest.mark.usefixtures("fast_loops")

@@ -14,7 +14,7 @@ from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
-from tasklib.doors.blocking import run_blocking
+from tasklib.doors.blocking import bridge, run_blocking
 from tasklib.doors.handle import TaskHandle
 from tasklib.engine import events
 from tasklib.engine.default import default_engine
@@ -186,7 +186,9 @@ async def store(engine: Engine, tasks: list[NewTask], connection: object | None)
 
 def store_blocking(engine: Engine, tasks: list[NewTask], connection: object | None) -> list[Inserted]:
     if connection is None:
-        return run_blocking(engine.submit(tasks))
+        loop = bridge.loop
+        at_once = None if loop is None else engine.submit_here(loop, tasks)
+        return run_blocking(engine.submit(tasks)) if at_once is None else at_once
     inserted = engine.submit_on(connection, tasks)
     if isinstance(inserted, Awaitable):
         if inspect.iscoroutine(inserted):

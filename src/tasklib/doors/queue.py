@@ -19,6 +19,7 @@ from tasklib.core.registry import PayloadModel, Registry, define_handler, encode
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask, Task
 from tasklib.doors.blocking import run_apart, run_blocking
+from tasklib.doors.functions import store_blocking
 from tasklib.doors.options import MAX_ATTEMPTS, CamelSettings, EnqueueOptions, settings, submit_options
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
@@ -160,7 +161,7 @@ class TaskQueue:
     ) -> UUID:
         """Stores a task and returns its id once it is committed."""
         new = self.prepare(type_name, payload, None, options, more)
-        return run_blocking(self.engine.submit([new]))[0].id
+        return store_blocking(self.engine, [new], None)[0].id
 
     async def enqueue_async(
         self,

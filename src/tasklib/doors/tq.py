@@ -12,7 +12,7 @@ from typing_extensions import Unpack
 from tasklib.core.errors import InvalidConfig
 from tasklib.core.options import check_name
 from tasklib.core.registry import payload_model
-from tasklib.doors.blocking import run_blocking
+from tasklib.doors.functions import store_blocking
 from tasklib.doors.options import CamelSettings, EnqueueOptions
 from tasklib.doors.queue import LEASE_SECONDS, QueueStats, TaskQueue
 from tasklib.engine.engine import Engine
@@ -36,7 +36,7 @@ class TypeContext(Generic[P]):
     ) -> Self:
         """Stores a task; returns once it is committed."""
         new = self._queue.prepare(self.type, payload, self._model, options, more)
-        self.ids.append(run_blocking(self._queue.engine.submit([new]))[0].id)
+        self.ids.append(store_blocking(self._queue.engine, [new], None)[0].id)
         return self
 
     async def add_async(

@@ -105,6 +105,16 @@ class Engine:
         events.enqueued(tasks, inserted)
         return inserted
 
+    def submit_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+        """For sync code: in this thread, if the store of that loop can take them at once. None: it cannot."""
+        opened = self._open.get(id(loop))
+        if opened is None or not opened.ready or self._closed or self._pid != os.getpid():
+            return None
+        inserted = opened.store.insert_here(tasks)
+        if inserted is not None:
+            events.enqueued(tasks, inserted)
+        return inserted
+
     def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         """In the caller's transaction; in this thread if the connection is a sync one."""
         return self.new_store().insert_on(connection, tasks)

@@ -269,6 +269,11 @@ class Store(Protocol):
         with one key become one. Wakes listening workers when something is due."""
         ...
 
+    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+        """The same for sync code in any thread, where the store can take them at once in that thread. None: it cannot,
+        and nothing was stored."""
+        ...
+
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         """The same on the caller's own connection, inside the caller's transaction. A sync connection is used at once,
         in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""

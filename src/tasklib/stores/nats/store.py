@@ -111,6 +111,9 @@ class NatsStore:
         self._check_open()
         return await self._submits.insert(tasks)
 
+    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+        return None  # every call is a conversation with a server, and the loop holds it
+
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         kind = type(connection)
         raise Unsupported(

@@ -104,6 +104,9 @@ class PostgresStore:
     async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
         return await submits.insert(self._calls, tasks)
 
+    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+        return None  # every call is a conversation with a server, and the loop holds it
+
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         return callers.insert_on(connection, submits.inserting(tasks, self._calls.clock_offset), self._calls.sql)
 

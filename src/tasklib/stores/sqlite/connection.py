@@ -27,6 +27,7 @@ WAL_PAGES = 4000
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 """What the WAL is cut back to after it has grown beyond."""
 
+_MISSING = ("no such table", "no such column", "has no column named")
 _CACHE_KIB = 16 * 1024
 
 
@@ -85,7 +86,7 @@ def translated(error: apsw.Error, address: Address) -> TaskLibError:
             return _disk_trouble(text, address)
         case apsw.NoMemError():
             return StoreUnavailable(f"{address}: out of memory")
-        case apsw.SQLError() if "no such table" in text or "no such column" in text:
+        case apsw.SQLError() if any(missing in text for missing in _MISSING):
             return SchemaMismatch(f"{address}: {text}; somebody changed the schema of the queue")
         case _:
             return StoreError(f"{address}: {text}")

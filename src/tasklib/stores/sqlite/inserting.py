@@ -15,6 +15,9 @@ from tasklib.stores.sqlite.rows import new_row, seconds
 
 def insert(target: Target, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
     """Inside the caller's transaction, or a transaction of its own where `is_one_statement` says so."""
+    if is_one_statement(tasks):
+        target.execute(SQL["insert_one"], (*new_row(tasks[0]), seconds(clock_offset)))
+        return [Inserted(tasks[0].id, True)]
     # The tasks of one call are created at one instant; a lone one reads the clock in its own statement.
     created = None if len(tasks) == 1 else now(target, clock_offset)
     for chunk in chunks([new_row(task) for task in tasks]):

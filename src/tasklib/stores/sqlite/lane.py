@@ -1,4 +1,5 @@
-"""One thread with one connection. Calls wait in its queue; writers that wait together share one commit."""
+"""One thread with one connection. Calls wait in its queue; writers that wait together share one commit. Sync code may
+borrow the connection while the thread has nothing to do."""
 
 from __future__ import annotations
 
@@ -30,6 +31,8 @@ _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.01
 _PROGRESS_STEPS = 200_000
 _AFTER_FORK_SECONDS = 30.0
+_IN_THE_WAY = (apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError, apsw.ProtocolError)
+"""What passes when others have got on."""
 
 
 class Job:
@@ -66,7 +69,8 @@ class Rest:
 
 
 class Lane:
-    """A connection that only its own thread touches. A lane is never used after a fork, and none is open during one."""
+    """A connection that one thread touches at a time, nearly always its own. A lane is never used after a fork, and
+    none is open during one."""
 
     def __init__(self, address: Address, name: str) -> None:
         self._address = address
@@ -76,6 +80,9 @@ class Lane:
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
         self._deadline = 0.0
+        self._in_use = threading.Lock()
+        self._lent: apsw.Connection | None = None
+        """The connection, for others to borrow. One in memory is not lent: after a fork nothing may get hold of it."""
 
     async def start(self, timeout: float) -> None:
         """Opens the connection in the lane's thread."""
@@ -101,6 +108,23 @@ class Lane:
         self._jobs.put(job)
         result: T = await job.future
         return result
+
+    def try_here(self, work: Work[T], timeout: float) -> T | None:
+        """`work`, a single statement, in the calling thread: there and back would take longer than many a statement.
+        None: something is under way, here or in another process, and `run` is to wait for it."""
+        if not self._in_use.acquire(blocking=False):
+            return None
+        try:
+            if self._lent is None or self._closing.is_set() or os.getpid() != self._pid:
+                return None
+            self._deadline = monotonic() + timeout
+            return work(self._lent)
+        except _IN_THE_WAY:
+            return None
+        except apsw.Error as error:
+            raise translated(error, self._address) from error
+        finally:
+            self._in_use.release()
 
     def stop(self) -> None:
         """Lets the thread end after what is queued; calls that wait for a lock give up."""
@@ -139,7 +163,7 @@ class Lane:
             self._closing.set()
             _resolve([(opened, error)])
             return
-        connection.set_progress_handler(lambda: monotonic() > self._deadline, _PROGRESS_STEPS)
+        self._prepare(connection)
         _resolve([(opened, None)])
         while (batch := self._next_batch()) is not None:
             if not isinstance(batch, Rest):
@@ -148,7 +172,7 @@ class Lane:
                 batch.begun.set()
                 batch.over.wait()
             else:
-                connection.close()
+                self._put_away(connection)
                 _lanes.discard(self)
                 batch.begun.set()
                 batch.over.wait()
@@ -157,9 +181,19 @@ class Lane:
                 except Exception:
                     self._closing.set()
                     break
-                connection.set_progress_handler(lambda: monotonic() > self._deadline, _PROGRESS_STEPS)
-        connection.close()
+                self._prepare(connection)
+        self._put_away(connection)
         self._refuse_rest()
+
+    def _prepare(self, connection: apsw.Connection) -> None:
+        connection.set_progress_handler(lambda: monotonic() > self._deadline, _PROGRESS_STEPS)
+        if self._address.path is not None:
+            self._lent = connection
+
+    def _put_away(self, connection: apsw.Connection) -> None:
+        with self._in_use:
+            self._lent = None
+            connection.close()
 
     def _connect(self, deadline: float) -> apsw.Connection:
         with _opening:
@@ -190,7 +224,6 @@ class Lane:
             batch = [job for job in batch if not job.writes]
         for job in batch:
             try:
-                self._deadline = job.deadline
                 self._retried(partial(_transact, connection, job), job.deadline)
             except Exception as error:
                 _resolve([(job, error)])
@@ -199,9 +232,8 @@ class Lane:
 
     def _commit_together(self, connection: apsw.Connection, jobs: list[Job]) -> bool:
         """All or none. False: something went wrong; each is to be tried by itself."""
-        self._deadline = min(job.deadline for job in jobs)
         try:
-            self._retried(lambda: _transact_all(connection, jobs), self._deadline)
+            self._retried(lambda: _transact_all(connection, jobs), min(job.deadline for job in jobs))
         except Exception:
             return False
         return True
@@ -213,8 +245,10 @@ class Lane:
             raise StoreBusy(f"{self._address} did not answer in time: too many calls were waiting")
         while True:
             try:
-                return attempt()
-            except (apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError, apsw.ProtocolError) as error:
+                with self._in_use:
+                    self._deadline = deadline
+                    return attempt()
+            except _IN_THE_WAY as error:
                 left = deadline - monotonic()
                 if left <= 0:
                     raise StoreBusy(f"{self._address} is locked by another process for too long") from error

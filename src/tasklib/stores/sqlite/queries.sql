@@ -41,6 +41,24 @@ FROM scheduled
 WHERE true
 ON CONFLICT DO NOTHING
 
+-- A lone task without a key, its values as in `batch`; ?13 is the offset.
+-- name: insert_one
+WITH clock(now) AS (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?13)),
+timed(now, due) AS (
+    SELECT now, CASE
+        WHEN ?6 IS NOT NULL THEN ?6
+        WHEN ?5 IS NULL THEN now
+        ELSE coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', now, ?5), '9999-12-31T23:59:59.999Z')
+    END
+    FROM clock
+)
+INSERT INTO tasks (id, name, state, scheduled_at, created_at, updated_at, kwargs, max_retries, timeout_seconds, priority,
+    tags, idempotency_key, retry_policy, trace, ready)
+SELECT ?1, ?2, 'pending', due, now, now, ?3, ?4, ?7, ?8, ?9, ?10, ?11, ?12, due <= now
+FROM timed
+WHERE true
+ON CONFLICT DO NOTHING
+
 -- name: ids_of_keys
 SELECT json_group_array(json_array(idempotency_key, id)) FROM tasks
 WHERE idempotency_key IN (SELECT value FROM json_each(:keys))

@@ -110,6 +110,16 @@ class SqliteStore(Lanes):
 
         return await self._change(work, atomic=inserting.is_one_statement(tasks), after=ring)
 
+    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+        writer = self._writer
+        if not self._is_open or writer is None or not inserting.is_one_statement(tasks):
+            return None
+        work = partial(inserting.insert, tasks=tasks, clock_offset=self.clock_offset)
+        inserted = writer.try_here(work, self._timeout)
+        if inserted is not None:
+            self._ring(inserting.names_due(tasks))
+        return inserted
+
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         return callers.insert_on(self._address, connection, tasks, self.clock_offset, self._timeout, self._ring)
 

@@ -12,6 +12,7 @@ import os
 import secrets
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,8 @@ _MOST_NAMES = 16
 _READ = 64 * 1024
 _PIPE_PIECE = 512
 """What every system writes into a pipe whole, or not at all."""
+_CLOCK_STEP_NS = 100_000_000
+"""Longer than the steps in which any file system tells the time of a change."""
 
 
 def claimable(names: Iterable[str]) -> list[str]:
@@ -178,19 +181,31 @@ class _Bells:
         self._directory = directory
         self._lock = threading.Lock()
         self._descriptors: dict[str, int] = {}
+        self._listed: set[str] = set()
+        self._listed_as_of = 0
 
     def ring(self, ours: set[str | None], data: bytes) -> None:
-        try:
-            with os.scandir(self._directory) as entries:
-                names = {entry.name for entry in entries if entry.name.endswith(".fifo") and entry.name[0] != "."}
-        except OSError:
-            return  # nobody ever listened
         with self._lock:
+            try:
+                names = self._names()
+            except OSError:
+                return  # nobody ever listened
             for name in self._descriptors.keys() - names:
                 self._hang_up(name)
             for name in names - ours:
                 if self._reach(name):
                     self._write(name, data)
+
+    def _names(self) -> set[str]:
+        """All FIFOs there are. The directory is read again when it has changed, and as long as it changed so lately
+        that another change may bear the same time."""
+        now, changed = time.time_ns(), self._directory.stat().st_mtime_ns
+        if changed != self._listed_as_of:
+            with os.scandir(self._directory) as entries:
+                found = {entry.name for entry in entries}
+            self._listed = {name for name in found if name.endswith(".fifo") and name[0] != "."}
+            self._listed_as_of = changed if now - changed > _CLOCK_STEP_NS else 0
+        return self._listed
 
     def drop(self) -> None:
         for name in tuple(self._descriptors):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tasklib.core.errors import Unsupported
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Filter, Inserted, Store
 from tasklib.testing.suite.builders import OpenStore, claim, fetch, new_task, next_id, submit
 
 
@@ -90,6 +91,24 @@ class Submitting:
         found = await store.get([second, next_id(), first, second])
         assert [task and task.id for task in found] == [second, None, first, second]
         assert await store.get([]) == []
+
+    async def test_what_a_thread_can_store_at_once_is_stored_and_nothing_else(
+        self, store: Store, open_store: OpenStore
+    ) -> None:
+        """`insert_here` says which: None leaves no trace."""
+        other = await open_store()
+        plain, delayed, keyed = new_task(), new_task(delay_seconds=60), new_task(key="k")
+        for tasks in ([plain], [delayed], [keyed], [new_task(), new_task()], []):
+            inserted = await asyncio.to_thread(store.insert_here, tasks)
+            assert inserted in (None, [Inserted(task.id, True) for task in tasks])
+            found = [task is not None for task in await other.get([task.id for task in tasks])]
+            assert set(found) <= {inserted is not None}
+        for task in (plain, delayed):
+            [anew] = await store.insert([task])
+            assert anew.id == task.id, "asked again, whoever stored it"
+        assert (await fetch(other, delayed.id)).scheduled_at > await store.now()
+        await store.close()
+        assert await asyncio.to_thread(store.insert_here, [new_task()]) is None
 
     async def test_a_connection_that_cannot_be_joined_is_refused_by_name(self, store: Store) -> None:
         class Stranger:

@@ -1,0 +1,166 @@
+"""Submits that sync code makes in its own thread, on the writer's connection while that has nothing to do."""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+import apsw
+import pytest
+
+from tasklib import Config, init, task
+from tasklib.core.errors import SchemaMismatch
+from tasklib.doors import functions
+from tasklib.doors.blocking import run_blocking
+from tasklib.engine.default import default_engine, use_engine
+from tasklib.stores.base import Filter, Inserted
+from tasklib.stores.sqlite import SqliteStore, forget_memory
+from tasklib.testing.suite.builders import WORK, claim, new_task, within_deadline
+from tests.waiting import eventually_async
+
+
+@pytest.fixture
+async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(sqlite_url)
+    await store.open()
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+def path(sqlite_url: str) -> Path:
+    return Path(sqlite_url.removeprefix("sqlite:///"))
+
+
+async def number_of(store: SqliteStore) -> int:
+    return (await store.count(Filter(), 1_000_000)).value
+
+
+async def test_it_is_stored_and_told(store: SqliteStore, sqlite_url: str):
+    other = SqliteStore(sqlite_url)
+    await other.open()
+    heard = asyncio.Event()
+    stop = other.listen(lambda name: heard.set())
+    new = new_task()
+    assert await asyncio.to_thread(store.insert_here, [new]) == [Inserted(new.id, True)]
+    await within_deadline(heard, "the wake-up")
+    assert [claimed.id for claimed in await claim(other)] == [new.id]
+    stop()
+    await other.close()
+
+
+async def test_what_is_under_way_in_the_writers_thread_is_not_waited_for(store: SqliteStore):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(connection: apsw.Connection) -> None:
+        begun.set()
+        go_on.wait(30)
+
+    at_work = asyncio.create_task(store._on_writer(slowly))
+    await asyncio.to_thread(begun.wait, 30)
+    assert store.insert_here([new_task()]) is None
+    go_on.set()
+    await at_work
+    assert store.insert_here([new_task()]) is not None
+    assert await number_of(store) == 1
+
+
+async def test_the_lock_of_another_process_is_not_waited_for(store: SqliteStore, path: Path):
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    assert store.insert_here([new_task()]) is None
+    other.execute("COMMIT")
+    other.close()
+    assert store.insert_here([new_task()]) is not None
+    assert await number_of(store) == 1
+
+
+async def test_an_error_is_told_in_our_words(store: SqliteStore, path: Path):
+    other = apsw.Connection(str(path))
+    other.execute("ALTER TABLE tasks RENAME COLUMN trace TO traced")
+    other.close()
+    with pytest.raises(SchemaMismatch, match="trace"):
+        store.insert_here([new_task()])
+
+
+async def test_a_queue_in_memory_lends_nothing():
+    store = SqliteStore("memory://here")
+    await store.open()
+    assert store.insert_here([new_task()]) is None
+    await store.close()
+    forget_memory("here")
+
+
+async def test_many_threads_and_the_loop_store_everything_once(store: SqliteStore):
+    at_once: list[Inserted] = []
+
+    def submit_on() -> list[UUID]:
+        ids = []
+        for _ in range(100):
+            new = new_task()
+            ids.append(new.id)
+            inserted = store.insert_here([new])
+            if inserted is None:
+                asyncio.run_coroutine_threadsafe(store.insert([new]), loop).result(30)
+            else:
+                at_once.extend(inserted)
+        return ids
+
+    loop = asyncio.get_running_loop()
+    found = await asyncio.gather(*[asyncio.to_thread(submit_on) for _ in range(6)])
+    assert await number_of(store) == 600
+    assert len({task_id for ids in found for task_id in ids}) == 600
+    assert at_once
+
+
+async def test_a_fork_finds_no_connection_open(store: SqliteStore):
+    """SQLite's locks do not survive a fork: what a thread has borrowed is given back before it."""
+    stopping = threading.Event()
+    stored: list[Inserted] = []
+
+    def grew_from(number: int) -> bool:
+        return len(stored) > number
+
+    def submit_on() -> None:
+        while not stopping.is_set():
+            stored.extend(store.insert_here([new_task()]) or [])
+
+    submitting = [threading.Thread(target=submit_on) for _ in range(2)]
+    for thread in submitting:
+        thread.start()
+    try:
+        for _ in range(15):
+            child = os.fork()
+            if not child:
+                os._exit(store._writer is None or store._writer._lent is not None)
+            _, status = await asyncio.to_thread(os.waitpid, child, 0)
+            assert status == 0, "the child found a connection"
+            await eventually_async(partial(grew_from, len(stored)))
+    finally:
+        stopping.set()
+        for thread in submitting:
+            thread.join()
+    assert await number_of(store) == len(stored)
+
+
+def test_a_sync_submit_stays_in_its_thread(sqlite_url: str, monkeypatch: pytest.MonkeyPatch):
+    before = use_engine(None)
+    try:
+        init(Config(database_url=sqlite_url))
+
+        @task(name=WORK)
+        def work(number: int) -> int:
+            return number
+
+        ids = {work.submit(number=0).id}  # opens the store
+        monkeypatch.setattr(functions, "run_blocking", lambda work: pytest.fail("it went to the loop"))
+        ids |= {work.submit(number=number).id for number in range(5)}
+        monkeypatch.undo()
+        found = run_blocking(default_engine().page(Filter(), limit=50)).tasks
+        assert {task.id for task in found} == ids
+    finally:
+        run_blocking(default_engine().close_for_good())
+        use_engine(before)
