@@ -44,10 +44,20 @@ def submits(run: Run, number: int) -> Iterator[Step]:
     """Goals 5 and 10: one at a time, beside the bare INSERT."""
     by_name = {entry.name: entry for entry in plan.entries(True)}
     floor = replace(by_name[plan.FLOOR], options={})
-    sync = Entry(plan.OURS_SYNC, "ours.queue:BlockingTasklib", "postgres", by_name[plan.OURS].sizes)
     chunks, size = (6, 50) if run.quick else (20, 100)
-    for entries in ([floor, by_name[plan.OURS], sync], [by_name[plan.SQLITE_FLOOR], by_name[plan.SQLITE_OURS]]):
+    for entries in (
+        [floor, by_name[plan.OURS], _from_sync_code(plan.OURS_SYNC, by_name[plan.OURS])],
+        [
+            by_name[plan.SQLITE_FLOOR],
+            by_name[plan.SQLITE_OURS],
+            _from_sync_code(plan.SQLITE_SYNC, by_name[plan.SQLITE_OURS]),
+        ],
+    ):
         yield Step(f"submit, {entries[0].engine}", _guarded(run, duel.submits, entries, number, chunks, size))
+
+
+def _from_sync_code(name: str, entry: Entry) -> Entry:
+    return replace(entry, name=name, path="ours.queue:BlockingTasklib")
 
 
 def latency(run: Run, number: int) -> Iterator[Step]:

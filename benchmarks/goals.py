@@ -54,7 +54,8 @@ def checks(book: Book) -> Iterator[Check]:
         yield Check(9, f"drain, {what} : empty table", ratio(f"drain, {what}", empty, "drain"), 0.8)
     sqlite, apsw = plan.SQLITE_OURS, plan.SQLITE_FLOOR
     yield Check(10, "SQLite, drain : Huey", ratio(sqlite, plan.HUEY, "drain"), 10)
-    yield Check(10, "SQLite, submit one : bare INSERT", ratio(sqlite, apsw, "alternating submit"), 0.8)
+    yield Check(10, "SQLite, submit one, sync : bare INSERT", ratio(plan.SQLITE_SYNC, apsw, "alternating submit"), 0.8)
+    yield Check(10, "SQLite, submit one, async : bare INSERT", ratio(sqlite, apsw, "alternating submit"), 0.8)
     yield Check(10, "SQLite, idle latency p50", book.values(sqlite, "alternating p50"), 5, False, "ms")
     for kind in ("rate", "concurrency"):
         name = f"{kind} limit on one type"
