@@ -85,9 +85,10 @@ def new_tasks(
         options.idempotency_key,
         None if kept is None else kept.to_json(),
     )
+    ids = _ids.next(len(payloads))
     return [
-        NewTask(task_id, name, payload, *alike, tracing.submitted(name, task_id))
-        for task_id, payload in zip(_ids.next(len(payloads)), payloads, strict=True)
+        NewTask(task_id, name, payload, *alike, trace)
+        for task_id, payload, trace in zip(ids, payloads, tracing.submitted(name, ids), strict=True)
     ]
 
 

@@ -6,7 +6,7 @@ The trace context travels in the task's row, so a run on another machine is a ch
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -54,10 +54,14 @@ def _nobody_traces() -> bool:
     )
 
 
-def submitted(name: str, task_id: UUID) -> str | None:
-    """Makes the span of a submit and returns the context to keep in the row: JSON text, or None if nobody traces."""
+def submitted(name: str, ids: Sequence[UUID]) -> list[str | None]:
+    """Makes the span of each submit; returns the contexts to keep in the rows: JSON text, or None if nobody traces."""
     if _nobody_traces():
-        return None
+        return [None] * len(ids)
+    return [_submitted(name, task_id) for task_id in ids]
+
+
+def _submitted(name: str, task_id: UUID) -> str | None:
     attributes = {"messaging.system": "tasklib", "messaging.destination.name": name, "tasklib.task_id": str(task_id)}
     with _tracer.start_as_current_span(f"submit {name}", kind=_trace.SpanKind.PRODUCER, attributes=attributes):
         carrier: dict[str, str] = {}
