@@ -4,7 +4,6 @@ import asyncio
 import json
 import random
 import sys
-import tracemalloc
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 from uuid import UUID
@@ -32,8 +31,7 @@ from tasklib.stores.nats.address import Address, parse
 from tasklib.stores.nats.bucket import Bucket, Entry, Write
 from tasklib.stores.nats.clock import Clock, written
 from tasklib.stores.nats.feed import Feed
-from tasklib.stores.nats.index import Index
-from tasklib.stores.nats.record import Note, decode, new_record
+from tasklib.stores.nats.record import decode, new_record
 from tasklib.testing.suite.builders import (
     ANNA,
     WORK,
@@ -477,37 +475,21 @@ async def test_a_machine_whose_clock_is_wrong_agrees_with_the_others(
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_waiting_task_takes_about_two_hundred_bytes():
-    number = 50_000
-    ids = [next_id().bytes for _ in range(number)]
-    tracemalloc.start()
-    index = Index(lambda: 2_000_000_000_000_000)
-    before, _ = tracemalloc.get_traced_memory()
-    for place, task in enumerate(ids):
-        created = 1_700_000_000_000_000 + place
-        index.put(bytes(bytearray(task)), Note("pending", WORK, 0, created, created, False, None, None, None))
-    after, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(index) == number
-    assert (after - before) / number < 280
-
-
-def test_an_index_that_nobody_claims_from_does_not_grow():
-    index = Index(lambda: 2_000_000_000_000_000)
-    for place in range(20_000):
-        task = next_id().bytes
-        created = 1_700_000_000_000_000 + place
-        index.put(task, Note("pending", WORK, 0, created, created + place % 2 * 10**15, False, None, None, None))
-        index.put(task, Note("completed", WORK, 0, created, created, False, None, None, created))
-    assert len(index) == 0
-    assert len(index._queues[WORK].heap) < 200
-    assert len(index._future) < 200
-
-
 async def test_a_store_that_only_submits_keeps_no_index(store: NatsStore):
     await submit_several(store, 10, key=None)
     await fetch(store, await submit(store, key="k"))
     assert store._mirror._feed is None
+
+
+async def test_a_worker_keeps_no_list_of_all_tasks(store: NatsStore):
+    """It claims, looks after leases, samples the backlog and tidies: for none of that it needs what is finished."""
+    await submit_several(store, 3)
+    await apply(store, completed(await claim_one(store)))
+    await store.lost_leases(30, 10)
+    await store.sample()
+    await store.tidy()
+    assert len(await claim(store, slots=5)) == 2
+    assert store._mirror.roster is None
 
 
 def test_a_foreign_record_is_read_as_far_as_it_is_one():

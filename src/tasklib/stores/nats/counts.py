@@ -20,7 +20,7 @@ from typing import NamedTuple
 from tasklib.core.decide import UNTIMED, Change
 from tasklib.core.errors import StoreError
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Age, NameStats, Point
+from tasklib.stores.base import Age, Point
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.clock import EPOCH
@@ -190,15 +190,14 @@ class Counts:
 
     # -- sampling -----------------------------------------------------------------------------------------------------
 
-    async def sample(self, look: Callable[[], Awaitable[dict[str, NameStats]]]) -> None:
+    async def sample(self, ages: Callable[[], Awaitable[dict[str, float]]]) -> None:
         """As sums that can be merged: how many samples, and their ages in milliseconds. The empty name is the oldest of
         all, also when nothing waits. Whoever creates the minute's entry has sampled it."""
         minute = self._bucket.clock.micros() // 60_000_000 * 60
         key = f"{keys.COUNT}m.{minute}.backlog"
         if key in await self._bucket.run(lambda: self._bucket.read([key])):
             return
-        ages = {name: each.oldest_due_seconds for name, each in (await look()).items()}
-        due = {name: age for name, age in ages.items() if age is not None}
+        due = await ages()
         cells = Cells()
         for name, age in {**due, "": max(due.values(), default=0.0)}.items():
             cells.add(Cell(minute, name, BACKLOG, UNTIMED), 1, round(age * 1000))

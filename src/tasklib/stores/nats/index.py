@@ -1,26 +1,30 @@
 """The index: what waits, what is due when, what runs. In memory, fed with the notes of records.
 
 Bytes instead of objects, for there may be millions: a waiting task is one string of 41 bytes whose order as text is the
-order of claims (priority descending, created_at, id), found by its id of 16 bytes. With dictionary and heap that is
-about 200 bytes.
+order of claims (priority descending, created_at, id). The same string stands in two orders: by id, and among what is
+due of its name or else among what is due later. All in all that is about 100 bytes.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
+from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
+from tasklib.stores.nats.ordered import Ordered
 from tasklib.stores.nats.record import Note
 
 _ENTRY = struct.Struct(">Iq16sqIB")
-_DUE = struct.Struct(">q16s")
+_DUE_AND_NUMBER = struct.Struct(">28xqIx")
+_rank = itemgetter(slice(0, 28))
+_id = itemgetter(slice(12, 28))
+_due_and_id = itemgetter(slice(28, 36), slice(12, 28))
 _TOP_PRIORITY = 2**31 - 1
 _ALONE = 1
 _WAITING = 2
-_SLACK = 64
 
 
 class Waiting(NamedTuple):
@@ -42,24 +46,18 @@ class Running(NamedTuple):
     locked: int | None
 
 
-class _Queue:
-    """What is due of one name, in order, with leftovers of what has moved on."""
-
-    __slots__ = ("heap", "live")
-
-    def __init__(self) -> None:
-        self.heap: list[bytes] = []
-        self.live = 0
-
-
 class Index:
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._names: list[str] = []
         self._numbers: dict[str, int] = {}
-        self._waiting: dict[bytes, bytes] = {}
-        self._queues: dict[str, _Queue] = {}
-        self._future: list[bytes] = []
+        self._waiting = Ordered(_id)
+        """All of them. Each is also in one of the next three."""
+        self._queues: dict[str, Ordered] = {}
+        """What is due, of each name."""
+        self._future = Ordered(_due_and_id)
+        self._taken: set[bytes] = set()
+        """The ids."""
         self.running: dict[bytes, Running] = {}
 
     def __len__(self) -> int:
@@ -78,115 +76,84 @@ class Index:
         flags = (_ALONE if note.alone else 0) | (_WAITING if note.state == "failed" else 0)
         number = self._number(note.name)
         entry = _ENTRY.pack(_TOP_PRIORITY - note.priority, note.created, task, note.due, number, flags)
-        self._waiting[task] = entry
-        self._queue(note.name).live += 1
+        self._waiting.add(entry)
         if note.due <= self._now():
-            self._offer(note.name, entry)
+            self._queues[note.name].add(entry)
             return True
-        heappush(self._future, _DUE.pack(note.due, task))
-        if len(self._future) > 2 * len(self._waiting) + _SLACK:
-            self._future = [due for due in self._future if self._is_future(due)]
-            heapify(self._future)
+        self._future.add(entry)
         return False
 
     def remove(self, task: bytes) -> None:
-        self.running.pop(task, None)
-        entry = self._waiting.pop(task, None)
-        if entry is not None:
-            self._queue(self._names[_ENTRY.unpack(entry)[4]]).live -= 1
-
-    def _queue(self, name: str) -> _Queue:
-        queue = self._queues.get(name)
-        if queue is None:
-            queue = self._queues[name] = _Queue()
-        return queue
+        if self.running.pop(task, None) is not None:
+            return
+        entry = self._waiting.pop(task)
+        if entry is None:
+            return
+        if task in self._taken:
+            self._taken.remove(task)
+        elif self._queue_of(entry).pop(_rank(entry)) is None:
+            self._future.pop(_due_and_id(entry))
 
     def _number(self, name: str) -> int:
         number = self._numbers.get(name)
         if number is None:
             number = self._numbers[name] = len(self._names)
             self._names.append(name)
+            self._queues[name] = Ordered(_rank)
         return number
 
-    def _offer(self, name: str, entry: bytes) -> None:
-        queue = self._queue(name)
-        heappush(queue.heap, entry)
-        if len(queue.heap) > 2 * queue.live + _SLACK:  # what others claimed is still in it
-            queue.heap = [entry for entry in queue.heap if self._is_current(entry)]
-            heapify(queue.heap)
-
-    def _is_current(self, entry: bytes) -> bool:
-        return self._waiting.get(entry[12:28]) is entry
-
-    def _is_future(self, due: bytes) -> bool:
-        entry = self._waiting.get(due[8:])
-        return entry is not None and entry[28:36] == due[:8]
+    def _queue_of(self, entry: bytes) -> Ordered:
+        _, number = _DUE_AND_NUMBER.unpack(entry)
+        return self._queues[self._names[number]]
 
     # -- claims -------------------------------------------------------------------------------------------------------
 
     def promote(self) -> None:
         """Moves what has become due."""
-        now, future = self._now(), self._future
-        while future:
-            due, task = _DUE.unpack(future[0])
-            if due > now and self._is_future(future[0]):
-                return
-            entry = self._waiting.get(task) if self._is_future(future[0]) else None
-            heappop(future)
-            if entry is not None:
-                self._offer(self._names[_ENTRY.unpack(entry)[4]], entry)
+        now = self._now()
+        while self._future and _due(self._future.first()) <= now:
+            entry = self._future.pop_first()
+            self._queue_of(entry).add(entry)
 
     def next_due(self) -> int | None:
         """When the next of what is not due yet will be."""
         self.promote()
-        return _DUE.unpack(self._future[0])[0] if self._future else None
+        return _due(self._future.first()) if self._future else None
 
-    def busy(self, names: list[str]) -> list[str]:
+    def busy(self, names: Iterable[str]) -> list[str]:
         """Those of which something is due."""
-        return [name for name in names if name in self._queues and self._head(self._queues[name]) is not None]
+        return [name for name in names if self._queues.get(name)]
 
     def take(self, caps: dict[str, int], number: int) -> list[Waiting]:
         """The best so many of what is due, at most so many of each name. They are out of the queues until they change,
         or are put back."""
         now = self._now()
         left = dict(caps)
-        heads = [(head, name) for name in caps if (head := self._head(self._queues.get(name))) is not None]
+        heads = [(self._queues[name].first(), name) for name in self.busy(caps)]
         heapify(heads)
         taken: list[Waiting] = []
-        early: list[Waiting] = []
         while heads and len(taken) < number:
-            entry, name = heappop(heads)
+            _, name = heappop(heads)
             if left[name] <= 0:
                 continue
             queue = self._queues[name]
-            heappop(queue.heap)
+            entry = queue.pop_first()
             found = self._read(entry)
             if found.due > now:  # a clock that went back
-                early.append(found)
+                self._future.add(entry)
             else:
+                self._taken.add(found.id)
                 taken.append(found)
                 left[name] -= 1
-            head = self._head(queue)
-            if head is not None:
-                heappush(heads, (head, name))
-        for found in early:
-            heappush(self._future, _DUE.pack(found.due, found.id))
+            if queue:
+                heappush(heads, (queue.first(), name))
         return taken
 
     def put_back(self, taken: list[Waiting]) -> None:
         for found in taken:
-            if self._is_current(found.entry):
-                self._offer(found.name, found.entry)
-
-    def _head(self, queue: _Queue | None) -> bytes | None:
-        if queue is None:
-            return None
-        heap = queue.heap
-        while heap:
-            if self._is_current(heap[0]):
-                return heap[0]
-            heappop(heap)
-        return None
+            if found.id in self._taken:  # it has not changed since
+                self._taken.remove(found.id)
+                self._queues[found.name].add(found.entry)
 
     def _read(self, entry: bytes) -> Waiting:
         _, created, task, due, number, flags = _ENTRY.unpack(entry)
@@ -195,7 +162,16 @@ class Index:
     # -- figures ------------------------------------------------------------------------------------------------------
 
     def waiting(self) -> Iterator[Waiting]:
-        return map(self._read, list(self._waiting.values()))
+        return map(self._read, self._waiting)
+
+    def oldest_due(self) -> dict[str, int]:
+        """Since when something is due, by name."""
+        now = self._now()
+        oldest: dict[int, int] = {}
+        for due, number in map(_DUE_AND_NUMBER.unpack, self._waiting):
+            if due < oldest.get(number, now + 1):
+                oldest[number] = due
+        return {self._names[number]: due for number, due in oldest.items()}
 
     def running_by_name(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -205,3 +181,8 @@ class Index:
 
     def running_under(self, worker_id: str) -> list[UUID]:
         return [UUID(bytes=task) for task, found in self.running.items() if found.worker == worker_id]
+
+
+def _due(entry: bytes) -> int:
+    due: int = _DUE_AND_NUMBER.unpack(entry)[0]
+    return due

@@ -126,20 +126,29 @@ class Looks:
             roster = self._mirror.roster
             assert roster is not None
             figures: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(int))
-            oldest: dict[str, int] = {}
-            now = self._bucket.clock.micros()
             for waiting in self._mirror.index.waiting():
                 figures[waiting.name]["waiting" if waiting.retries else "pending"] += 1
-                if waiting.due <= now and waiting.due < oldest.get(waiting.name, now + 1):
-                    oldest[waiting.name] = waiting.due
             for running in self._mirror.index.running.values():
                 figures[running.name]["running"] += 1
             for (state, terminal, name), count in roster.counts():
                 if terminal and state in _FINISHED:
                     figures[name][state] += count
             found = {name: NameStats(**counts) for name, counts in figures.items()}
-            for name, due in oldest.items():
-                found[name] = replace(found[name], oldest_due_seconds=(now - due) / 1_000_000)
+            for name, seconds in self._ages().items():
+                found[name] = replace(found[name], oldest_due_seconds=seconds)
             return found
 
         return await self._bucket.run(work)
+
+    async def ages(self) -> dict[str, float]:
+        """For how long the oldest due task of each name has been due. A worker asks, who has no list of all tasks."""
+
+        async def work() -> dict[str, float]:
+            await self._mirror.sync()
+            return self._ages()
+
+        return await self._bucket.run(work)
+
+    def _ages(self) -> dict[str, float]:
+        now = self._bucket.clock.micros()
+        return {name: (now - due) / 1_000_000 for name, due in self._mirror.index.oldest_due().items()}

@@ -177,7 +177,7 @@ class NatsStore:
 
     async def sample(self) -> None:
         self._check_open()
-        await self._counts.sample(self._looks.stats)
+        await self._counts.sample(self._looks.ages)
 
     async def tidy(self) -> None:
         self._check_open()
