@@ -71,9 +71,12 @@ def wants_walk(where: Filter) -> bool:
     return all(value is None for value in given)
 
 
-def wants_known_names(where: Filter) -> bool:
-    """Whether it helps to know which names there are: the filter asks for finished tasks, and names no type."""
-    return where.names is None and where.terminal is not False and (bool(where.name_prefix) or _has(where, "completed"))
+def wants_known_names(where: Filter, *, states: Sequence[str] = ("completed",)) -> bool:
+    """Whether it helps to know which names there are: the filter asks for finished tasks, and names no type. `states`
+    are those that are found by name alone."""
+    if where.names is not None or where.terminal is False:
+        return False
+    return bool(where.name_prefix) or any(_has(where, state) for state in states)
 
 
 def names_of(where: Filter, known: Sequence[str] | None) -> list[str] | None:
