@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
@@ -15,12 +17,14 @@ from tasklib import Config, TaskWorker
 from tasklib.core.registry import Registry, TaskOptions, define
 from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
+from tasklib.server import ServerSettings, create_app
 from tasklib.stores.base import Store
 from tasklib.testing.suite.builders import apply, claim, completed, submit_several
 from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async
 
 NUMBERS = [1, 100, 1000]
+TOKEN = "an-admin-token-of-the-tests"
 
 
 async def submit_claim_settle(store: Store, number: int) -> None:
@@ -81,6 +85,40 @@ async def test_a_task_is_written_three_times_on_postgresql(postgres_url: str, nu
 
 SQLITE_STATEMENTS = {1: (1, 5, 6), 100: (4, 5, 6), 1000: (7, 5, 12)}
 """Of a submit, a claim and a settle, BEGIN and COMMIT included."""
+
+
+async def test_what_requests_of_the_api_cost_on_postgresql(postgres_url: str):
+    async with PostgresMeter(postgres_url) as meter:
+        engine = Engine(Config(database_url=meter.url))
+        app = create_app(engine, registry=Registry(), settings=ServerSettings(token=TOKEN))
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers
+        ) as api:
+            costs = {}
+
+            async def spent(what: str, method: str, path: str, times: int = 1, **request: Any) -> dict[str, Any]:
+                answers = await asyncio.gather(*(api.request(method, path, **request) for _ in range(times)))
+                meter.messages.clear()
+                answers = await asyncio.gather(*(api.request(method, path, **request) for _ in range(times)))
+                costs[what] = meter.statements
+                answer: dict[str, Any] = answers[-1].json()
+                return answer
+
+            made = await spent("submit", "POST", "/api/tasks", json={"type": "work", "payload": 1})
+            path = f"/api/tasks/{made['id']}"
+            shown = await spent("a waiting task", "GET", path)
+            await spent("a waiting task, 16 at once", "GET", path, times=16)
+            store = await engine.store()
+            await apply(store, *(completed(each) for each in await claim(store, 10)))
+            await spent("a finished task", "GET", path)
+        await engine.close()
+
+    assert (shown["createdAt"], shown["waitingFor"][0]["cause"]) == (made["createdAt"], "no_worker")
+    # Itself, the controls, the workers. At once: for the first of them, and for all the others together.
+    at_once = costs.pop("a waiting task, 16 at once")
+    assert costs == {"submit": 1, "a waiting task": 3, "a finished task": 1}
+    assert at_once <= 12
 
 
 @pytest.mark.parametrize("number", NUMBERS)

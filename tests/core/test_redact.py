@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tasklib.core import redact as redact_module
 from tasklib.core.redact import mask_urls, redact
 
 
@@ -75,3 +76,10 @@ def test_the_original_is_left_alone():
     value = {"password": "geheim", "list": [1]}
     assert redact(value)["list"] == [1]
     assert value["password"] == "geheim"
+
+
+def test_names_as_long_as_a_payload_are_masked_and_not_remembered():
+    before = redact_module._known.cache_info().currsize
+    name = "password" * 1000
+    assert redact({name: "s3cret"}) == {name: "***"}
+    assert redact_module._known.cache_info().currsize == before

@@ -1,6 +1,7 @@
 """/api/tasks, endpoint by endpoint: what it answers, and each of its error codes."""
 
 import asyncio
+import inspect
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,12 +10,14 @@ import apsw
 import httpx
 import psycopg
 import pytest
+from fastapi.routing import APIRoute
 
 from tasklib import Config
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.engine.engine import Engine
 from tasklib.server import bulk, tasks
+from tasklib.server.app import ROUTERS
 from tasklib.testing.suite.builders import apply, claim_one, completed, failed, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
@@ -338,3 +341,11 @@ async def test_a_long_action_says_that_there_is_more(
 )
 async def test_clean_up_needs_an_instant(quick: httpx.AsyncClient, query: str):
     refused(await quick.delete(f"/api/tasks?{query}"), 400, "invalid_input", "olderThan")
+
+
+def test_no_request_is_handed_to_a_thread():
+    """What is no coroutine, the framework calls in one: handlers, and what they depend on."""
+    routes = [route for part in ROUTERS for route in part.router.routes if isinstance(route, APIRoute)]
+    calls = [each.call for route in routes for each in (route.dependant, *route.dependant.dependencies)]
+    assert len(calls) > len(routes) > 20
+    assert [call for call in calls if not inspect.iscoroutinefunction(call)] == []

@@ -52,7 +52,8 @@ async def test_a_submit_makes_one_task(store: PostgresStore, proxy: Proxy, fault
     await submit(store)  # its statement is prepared: what follows is one message
     task = new_task("doubt")
     fault(proxy, b"doubt")
-    assert await store.insert([task]) == [Inserted(task.id, True)]
+    (inserted,) = await store.insert([task])
+    assert (inserted.id, inserted.created) == (task.id, True)
     assert proxy.faults == 1
     assert await number_of_tasks(store) == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 MASK = "***"
@@ -19,6 +20,7 @@ _URL_PASSWORD = re.compile(
 )
 _QUERY_PASSWORD = re.compile(r"(?P<head>[?&](?:\w{0,32}password|passwd|pwd|secret|token)=)[^&\s'\"]*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+_REMEMBERED = 64
 _SHORTEST_PART = 5
 """A secret key this long is found inside any word; a shorter one is a word of its own (`dsn`, not `friends_name`)."""
 
@@ -32,7 +34,12 @@ def mask_urls(text: str) -> str:
 
 def redact(value: Any, keys: Iterable[str] = SECRET_KEYS) -> Any:
     """A copy of plain JSON values in which whatever lies under a secret key is masked, at any depth."""
-    return _redact(value, tuple(key.replace("_", "").lower() for key in keys))
+    return _redact(value, _joined(tuple(keys)))
+
+
+@lru_cache(maxsize=64)
+def _joined(keys: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key.replace("_", "").lower() for key in keys)
 
 
 def _redact(value: Any, keys: tuple[str, ...]) -> Any:
@@ -44,6 +51,16 @@ def _redact(value: Any, keys: tuple[str, ...]) -> Any:
 
 
 def _is_secret(name: object, keys: tuple[str, ...]) -> bool:
+    # The same few names come again and again. Long ones are not remembered: they may be as long as a payload.
+    return _known(name, keys) if type(name) is str and len(name) <= _REMEMBERED else _found(name, keys)
+
+
+@lru_cache(maxsize=2048)
+def _known(name: str, keys: tuple[str, ...]) -> bool:
+    return _found(name, keys)
+
+
+def _found(name: object, keys: tuple[str, ...]) -> bool:
     words = [word.lower() for word in _WORD.findall(str(name))]
     joined = "".join(words)
     return any(key in joined if len(key) >= _SHORTEST_PART else key in words for key in keys)

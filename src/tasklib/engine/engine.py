@@ -6,9 +6,9 @@ import asyncio
 import os
 import time
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from tasklib.core import decide
@@ -19,6 +19,7 @@ from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
 from tasklib.engine.filters import checked
+from tasklib.engine.together import Together
 from tasklib.stores.base import (
     Age,
     ControlChange,
@@ -52,6 +53,9 @@ class Engine:
 
     async def store(self) -> Backend:
         """The open store of the running loop."""
+        return (await self._opened()).store
+
+    async def _opened(self) -> _Opened:
         if self._closed:
             raise StoreClosed("this queue was closed")
         loop = asyncio.get_running_loop()
@@ -67,7 +71,7 @@ class Engine:
                     opened.keeper = self._close_with_loop(opened, id(loop))
                     await anext(opened.keeper)
                     opened.ready = True
-        return opened.store
+        return opened
 
     def new_store(self) -> Backend:
         """A store of one's own, not yet open: for a thread with a loop of its own."""
@@ -180,7 +184,7 @@ class Engine:
     # -- look ---------------------------------------------------------------------------------------------------------
 
     async def get(self, task_id: UUID) -> Task | None:
-        return (await (await self.store()).get([task_id]))[0]
+        return await (await self._opened()).tasks.get(task_id)
 
     async def need(self, task_id: UUID) -> Task:
         task = await self.get(task_id)
@@ -214,6 +218,10 @@ class Engine:
     async def controls(self) -> dict[str, Controls]:
         return await (await self.store()).controls()
 
+    async def standing(self) -> Standing:
+        """Of this moment, and one look for all who ask in it."""
+        return await (await self._opened()).standing.get(None)
+
     async def wait(self, task_id: UUID, timeout: float | None) -> Task:
         """The task once it is finished. Woken, not spinning."""
         store = await self.store()
@@ -231,6 +239,13 @@ class Engine:
             if isinstance(watching, AsyncGenerator):
                 await watching.aclose()
         raise StoreClosed("the queue was closed while waiting")
+
+
+class Standing(NamedTuple):
+    """What decides whether waiting tasks start."""
+
+    controls: Mapping[str, Controls]
+    workers: Sequence[WorkerInfo]
 
 
 class StoreEngine(Engine):
@@ -260,3 +275,12 @@ class _Opened:
     lock: asyncio.Lock
     ready: bool = False
     keeper: AsyncGenerator[None] | None = None
+    tasks: Together[UUID, Task | None] = field(init=False)
+    standing: Together[None, Standing] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tasks = Together(self.store.get)
+        self.standing = Together(self._read_standing)
+
+    async def _read_standing(self, asked: Sequence[None]) -> Sequence[Standing]:
+        return [Standing(await self.store.controls(), await self.store.workers())] * len(asked)

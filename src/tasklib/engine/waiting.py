@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -33,10 +33,11 @@ async def reasons(engine: Engine, task: Task) -> list[Reason]:
     """All that holds the task back now, the lasting ones first; none for a task that runs or is finished."""
     if phase_of(task) not in (Phase.PENDING, Phase.WAITING):
         return []
-    now = await (await engine.store()).now()
-    controls = await engine.controls()
-    live = [worker for worker in await engine.workers() if is_live(worker, engine.config.dead_after_seconds)]
-    found = [*_paused(task, controls), *_unhandled(task, live), *_not_due(task, now)]
+    controls, workers = await engine.standing()
+    live = [worker for worker in workers if is_live(worker, engine.config.dead_after_seconds)]
+    found = [*_paused(task, controls), *_unhandled(task, live)]
+    if task.due_at > task.updated_at:  # otherwise it was due when it was last written, by the same clock
+        found += _not_due(task, await (await engine.store()).now())
     if not found:
         found = _in_line(task, controls, await engine.stats(), live)
     return found
@@ -46,7 +47,7 @@ def is_live(worker: WorkerInfo, dead_after: float) -> bool:
     return worker.stopped_at is None and worker.seconds_since_seen <= dead_after
 
 
-def _paused(task: Task, controls: dict[str, Controls]) -> Iterable[Reason]:
+def _paused(task: Task, controls: Mapping[str, Controls]) -> Iterable[Reason]:
     if controls.get("", Controls()).paused:
         yield Reason(Cause.PAUSED, "The whole queue is paused.")
     if controls.get(task.name, Controls()).paused:
@@ -67,7 +68,7 @@ def _not_due(task: Task, now: datetime) -> Iterable[Reason]:
 
 
 def _in_line(
-    task: Task, controls: dict[str, Controls], stats: dict[str, NameStats], live: list[WorkerInfo]
+    task: Task, controls: Mapping[str, Controls], stats: dict[str, NameStats], live: list[WorkerInfo]
 ) -> list[Reason]:
     """It is due and somebody handles it: what it waits for is its turn."""
     found = []

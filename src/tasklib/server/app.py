@@ -47,8 +47,9 @@ from tasklib.server.tokens import Keyring
 VERSION = "1"
 """Of the API."""
 
-ROUTERS = (health, login, bulk, claims, controls, tasks, types, workers, series, events, metrics, dashboard)
-"""In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`."""
+ROUTERS = (bulk, controls, tasks, claims, health, login, types, workers, series, events, metrics, dashboard)
+"""In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`. What programs ask for comes before
+what people do: each request is held against one route after the other."""
 
 
 def create_app(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 from uuid import UUID
@@ -15,15 +15,16 @@ from tasklib.core.errors import StoreError
 from tasklib.core.registry import Registry
 from tasklib.core.task import Task
 from tasklib.engine.engine import Engine
+from tasklib.engine.waiting import Reason
 from tasklib.server.auth import IDENTITY
 from tasklib.server.feed import Feed
 from tasklib.server.limits import StreamCap, SubmitRate
 from tasklib.server.meters import Meters
-from tasklib.server.schemas import TaskView
+from tasklib.server.schemas import TaskDetail, TaskView
 from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
 from tasklib.server.tokens import Identity, Keyring
-from tasklib.server.views import task_view
+from tasklib.server.views import detail_view, task_view
 from tasklib.stores.base import AuditEntry
 
 log = logging.getLogger("tasklib.server")
@@ -51,6 +52,9 @@ class Service:
     def show(self, task: Task) -> TaskView:
         return task_view(task, self.redact)
 
+    def show_all(self, task: Task, reasons: Iterable[Reason]) -> TaskDetail:
+        return detail_view(task, self.redact, reasons)
+
     async def note(
         self,
         who: Identity,
@@ -72,11 +76,12 @@ class Service:
             log.warning("the audit entry of %s by %s could not be kept: %s", action, who.label, error)
 
 
-def _service(request: Request) -> Service:
+# Coroutines, although nothing is awaited: a plain function would be called in a thread, for every request.
+async def _service(request: Request) -> Service:
     return cast(Service, request.app.state.tasklib)
 
 
-def _identity(request: Request) -> Identity:
+async def _identity(request: Request) -> Identity:
     return cast(Identity, request.scope[IDENTITY])
 
 

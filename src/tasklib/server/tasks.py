@@ -20,6 +20,7 @@ from tasklib.server.schemas import (
     Finished,
     ListQuery,
     Retried,
+    Shown,
     Stats,
     Submit,
     Submitted,
@@ -29,7 +30,7 @@ from tasklib.server.schemas import (
 )
 from tasklib.server.service import Served, Who
 from tasklib.server.submits import prepare
-from tasklib.server.views import detail_view, stats_view
+from tasklib.server.views import stats_view
 from tasklib.stores.base import Count
 
 LONGEST_WAIT = 25
@@ -66,10 +67,12 @@ async def submit(given: Submit, request: Request, service: Served, who: Who) -> 
     service.submits.take(who.key)
     new = prepare(given, service.registry, service.engine.config)
     (inserted,) = await service.engine.submit([new])
-    task = await service.engine.get(inserted.id)
-    if not inserted.created and task is not None:
-        return _json(service.show(task))
-    created_at = await (await service.engine.store()).now() if task is None else task.created_at
+    created_at = inserted.created_at
+    if created_at is None:
+        task = await service.engine.get(inserted.id)
+        if not inserted.created and task is not None:
+            return _json(service.show(task))
+        created_at = await (await service.engine.store()).now() if task is None else task.created_at
     # As it was created: a quick worker may have it by now.
     body = Submitted(id=inserted.id, type=new.name, status=TaskState.PENDING, created_at=created_at)
     prefix = request.scope.get("root_path", "")
@@ -122,7 +125,7 @@ async def stats(service: Served) -> Stats:
     return stats_view(await service.engine.stats(), await service.engine.workers(), service.dead_after)
 
 
-@router.get("/{task_id}", operation_id="get_task", responses=problems(404))
+@router.get("/{task_id}", response_model=TaskDetail, operation_id="get_task", responses=problems(404))
 async def get_task(
     task_id: UUID,
     service: Served,
@@ -130,7 +133,7 @@ async def get_task(
         float,
         Query(alias="waitSeconds", ge=0, le=LONGEST_WAIT, description="Answer when it has finished, or after so long."),
     ] = 0,
-) -> TaskDetail:
+) -> Response:
     """One task, whole, and why it waits if it does."""
     task: Task | None = None
     if wait_seconds > 0:
@@ -138,7 +141,7 @@ async def get_task(
             task = await service.engine.wait(task_id, wait_seconds)
     if task is None:
         task = await service.engine.need(task_id)
-    return detail_view(service.show(task), await reasons(service.engine, task))
+    return _json(service.show_all(task, await reasons(service.engine, task)))
 
 
 @router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
@@ -167,6 +170,7 @@ async def delete(task_id: UUID, service: Served, who: Who) -> Response:
     return Response(status_code=204)
 
 
-def _json(body: Submitted | TaskView, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def _json(body: Shown, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    # Written here: the framework would first check what has just been made.
     text = body.model_dump_json(by_alias=True)
     return Response(text, status, headers=headers, media_type="application/json")

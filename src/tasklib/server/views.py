@@ -29,36 +29,40 @@ Redact = Callable[[Any], Any]
 
 
 def task_view(task: Task, redact: Redact) -> TaskView:
-    return TaskView(
-        id=task.id,
-        type=task.name,
-        payload=_masked(redact(task.kwargs)),
-        status=shown_status(task.state),
-        attempts=task.attempts,
-        max_attempts=task.max_attempts,
-        last_attempt_at=task.started_at,
-        next_retry_at=task.next_retry_at,
-        result=_masked(_unwrapped(redact(task.result))),
-        error=None if task.error is None else mask_urls(task.error),
-        run_after=None if task.scheduled_at == task.created_at else task.scheduled_at,
-        created_at=task.created_at,
-        updated_at=task.updated_at,
-        completed_at=task.completed_at,
-        worker_id=task.worker_id,
-        locked_until=task.locked_until,
-        timeout_seconds=task.timeout_seconds,
-        priority=task.priority,
-        tags=_masked(redact(task.tags)),
-        cancel_requested_at=task.cancel_requested_at,
-        version=task.version,
-        idempotency_key=task.idempotency_key,
-        history=[_attempt(entry) for entry in task.history],
-    )
+    return TaskView(**_fields(task, redact))
 
 
-def detail_view(shown: TaskView, reasons: Iterable[Reason]) -> TaskDetail:
+def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason]) -> TaskDetail:
     waiting_for = [WaitingReason(cause=each.cause, text=mask_urls(each.text), until=each.until) for each in reasons]
-    return TaskDetail(**dict(shown), waiting_for=waiting_for)
+    return TaskDetail(**_fields(task, redact), waiting_for=waiting_for)
+
+
+def _fields(task: Task, redact: Redact) -> dict[str, Any]:
+    return {
+        "id": task.id,
+        "type": task.name,
+        "payload": _masked(redact(task.kwargs)),
+        "status": shown_status(task.state),
+        "attempts": task.attempts,
+        "max_attempts": task.max_attempts,
+        "last_attempt_at": task.started_at,
+        "next_retry_at": task.next_retry_at,
+        "result": _masked(_unwrapped(redact(task.result))),
+        "error": None if task.error is None else mask_urls(task.error),
+        "run_after": None if task.scheduled_at == task.created_at else task.scheduled_at,
+        "created_at": task.created_at,
+        "updated_at": task.updated_at,
+        "completed_at": task.completed_at,
+        "worker_id": task.worker_id,
+        "locked_until": task.locked_until,
+        "timeout_seconds": task.timeout_seconds,
+        "priority": task.priority,
+        "tags": _masked(redact(task.tags)),
+        "cancel_requested_at": task.cancel_requested_at,
+        "version": task.version,
+        "idempotency_key": task.idempotency_key,
+        "history": [_attempt(entry) for entry in task.history],
+    }
 
 
 def stats_view(stats: Mapping[str, NameStats], workers: Iterable[WorkerInfo], dead_after: float) -> Stats:

@@ -38,6 +38,8 @@ class Inserted(NamedTuple):
     id: UUID
     created: bool
     """False: a task with this idempotency key was there, and `id` is its id."""
+    created_at: datetime | None = None
+    """When, if the insert itself told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ INSERT INTO {schema}.tasks (
     $11, $12,
     coalesce($10::timestamptz <= statement_timestamp() + $8::interval, $9::interval <= interval '0')
 )
-RETURNING (
+RETURNING created_at, (
     SELECT pg_notify({work_channel}, $13::text)::text
     FROM {schema}.task_workers
     WHERE $13::text IS NOT NULL AND listening AND stopped_at IS NULL

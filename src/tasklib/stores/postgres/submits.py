@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -38,8 +38,9 @@ Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
 
 async def insert(calls: Calls, tasks: Sequence[NewTask]) -> list[Inserted]:
     if len(tasks) == 1 and tasks[0].idempotency_key is None:
-        if await calls.run(_one(calls, tasks[0])):
-            return [Inserted(tasks[0].id, True)]
+        created_at = await calls.run(_one(calls, tasks[0]))
+        if created_at is not None:
+            return [Inserted(tasks[0].id, True, created_at)]
         # The id is there already: this very task, whose reply was lost.
     elif not tasks:
         return []
@@ -93,12 +94,13 @@ def _one(calls: Calls, task: NewTask) -> Callable[[Connection, float], Any]:
         f"={task.name}",
     )
 
-    async def send(connection: Connection, timeout: float) -> bool:
+    async def send(connection: Connection, timeout: float) -> datetime | None:
         try:
-            await connection.fetchrow(sql, *values, timeout=timeout)
+            row = await connection.fetchrow(sql, *values, timeout=timeout)
         except asyncpg.UniqueViolationError:
-            return False
-        return True
+            return None
+        created_at: datetime = row[0]
+        return created_at
 
     return send
 
