@@ -475,6 +475,29 @@ async def test_a_machine_whose_clock_is_wrong_agrees_with_the_others(
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
+async def test_the_leader_is_not_asked_in_the_midst_of_a_load(store: NatsStore, monkeypatch: pytest.MonkeyPatch):
+    """Its answer would come behind all that is under way, which would pile up until then. A heartbeat means that all of
+    it has come."""
+    await submit(store)
+    await store._mirror.sync()
+    feed = store._mirror._feed
+    assert feed is not None
+    asked: list[int] = []
+
+    async def has(first: int, last: int) -> bool:
+        asked.append(first)
+        return True
+
+    monkeypatch.setattr(store._bucket, "has", has)
+    feed._anew, feed._behind = True, feed._told + 10
+    flow = {"Status": "100", "Description": "FlowControl Request"}
+    beat = {"Status": "100", "Description": "Idle Heartbeat", "Nats-Last-Consumer": str(feed._delivered)}
+    await feed._received(Msg(store._bucket.link.client, headers=flow))
+    assert not asked
+    await feed._received(Msg(store._bucket.link.client, headers=beat))
+    assert asked == [feed._told + 1]
+
+
 async def test_a_store_that_only_submits_keeps_no_index(store: NatsStore):
     await submit_several(store, 10, key=None)
     await fetch(store, await submit(store, key="k"))

@@ -187,7 +187,9 @@ class Feed:
         if answer:
             await self._bucket.link.client.publish(answer)
         told = headers.get("Nats-Last-Consumer")
-        if told is not None and int(told) != self._delivered:
+        if told is None:
+            return  # in the midst of what it sends: to ask anything now would let the rest pile up
+        if int(told) != self._delivered:
             self._broken.set()
         elif self._anew:
             await self._catch_up()
