@@ -11,7 +11,7 @@ import psycopg
 
 from benchmarks import plan, servers
 from benchmarks.cases import Run, Step
-from benchmarks.crowd import Crowd, fill
+from benchmarks.crowd import Crowd, fill, live
 from benchmarks.turn import Entry, Sizes, TurnFailed, take, workers
 
 EMPTY = "empty table"
@@ -66,6 +66,7 @@ def _template(run: Run, what: str) -> str:
     if found is None:
         with servers.database(run.stage.postgres, name, keep=True) as url:
             fill(url, CROWDS[what])
+            live(url, "noop")
     return name
 
 

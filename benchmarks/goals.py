@@ -61,6 +61,9 @@ def checks(book: Book) -> Iterator[Check]:
         name = f"{kind} limit on one type"
         yield Check(11, f"{name}: the others : without", book.values(name, "others"), 0.95)
         yield Check(11, f"{name}: off its limit by", book.values(name, "off"), 5, False, "%")
+    name = "concurrency limit on one type"
+    reached = book.values(name, "others, limit reached")
+    yield Check(11, f"{name}, reached all the time: the others : without", reached, 0.95)
     yield Check(12, "idle worker, statements a second", book.values("idle worker", "statements"), 1, False, "/s")
     yield Check(12, "idle worker, share of a core", book.values("idle worker", "cpu"), 1, False, "%")
     yield Check(13, "worker's memory over 200,000 tasks", book.values("worker's memory", "growth"), 10, False, "MB")

@@ -31,12 +31,15 @@ def _limits(run: Run, number: int, others: int) -> None:
             run.book.note(name, "others", number, rate / without)
             run.book.note(name, "limited rate", number, limited_rate)
             run.book.note(name, "off", number, 100 * abs(limited_rate - expected) / expected)
+        reached, _ = _drain(run, others, "concurrency", limited_first=True)
+        run.book.note("concurrency limit on one type", "others, limit reached", number, reached / without)
     except TurnFailed as error:
         run.book.fail("limits", f"round {number}: {error}")
 
 
-def _drain(run: Run, others: int, limit: str) -> tuple[float, float]:
-    """Tasks a second of the other type, and then of the limited one."""
+def _drain(run: Run, others: int, limit: str, *, limited_first: bool = False) -> tuple[float, float]:
+    """Tasks a second of the other type, and then of the limited one. The limited ones wait behind the others, so that
+    there is room under their limit all the time; or before them, so that as many run as may."""
     options = {"concurrency": 100, "limit": limit, "limited": LIMITED, "first": others}
     entry = Entry(plan.OURS, "ours.limited:Limited", "postgres", Sizes(0, 0), options=options)
     with ExitStack() as stack:
@@ -46,8 +49,11 @@ def _drain(run: Run, others: int, limit: str) -> tuple[float, float]:
         log = stack.enter_context(tempfile.TemporaryFile("w+b"))
         ask = stack.enter_context(client(entry, url, file, log))
         ask("open")
+        if limited_first:
+            ask("prepare")
         ask("bulk", others, 1000)
-        ask("prepare")
+        if not limited_first:
+            ask("prepare")
         run.stage.settle_down("postgres")
         stack.enter_context(workers(entry, url, file, log))
         give_up = time.monotonic() + 180
@@ -56,7 +62,7 @@ def _drain(run: Run, others: int, limit: str) -> tuple[float, float]:
                 raise TurnFailed(f"with limit {limit}: {starts.started(0, others):,} of {others:,} after 180 s")
             time.sleep(0.01)
         rate = others / (time.monotonic() - starts.earliest(0, others) / 1e9)
-        if limit == "none":
+        if limit == "none" or limited_first:
             return rate, 0.0
         time.sleep(1)
         before, began = starts.started(others), time.monotonic()

@@ -18,8 +18,8 @@ from tasklib.core.registry import Registry, TaskOptions, define
 from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings, create_app
-from tasklib.stores.base import Store
-from tasklib.testing.suite.builders import apply, claim, completed, submit_several
+from tasklib.stores.base import ControlChange, Store
+from tasklib.testing.suite.builders import WORK, apply, claim, completed, submit_several
 from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async
 
@@ -59,6 +59,29 @@ async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgr
 
     assert len(claims) == number
     assert costs == {"submit": (1, 1), "claim": (1, 1), "settle": (1, 1)}
+
+
+@pytest.mark.parametrize("case", ["not its turn", "at its limit", "only to wait"])
+async def test_a_concurrency_limit_costs_the_other_types_nothing_on_postgresql(postgres_url: str, case: str):
+    """One statement and no lock, while tasks of the limited type wait: what runs is counted where one may start."""
+    async with PostgresMeter(postgres_url) as meter:
+        store = make_store(Config(database_url=meter.url))
+        await store.open()
+        await store.control(ControlChange(name="narrow", concurrency=2))
+        names = ["narrow", WORK]
+        await submit_several(store, 20, priority=9 if case == "not its turn" else 0)
+        await submit_several(store, 5, "narrow", priority=5)
+        if case == "at its limit":
+            assert len(await claim(store, 2, names=["narrow"])) == 2
+        for _ in range(2):  # statements are prepared, controls are known
+            await claim(store, 1, names=names if case == "at its limit" else [WORK], prefetch=1)
+        await claim(store, 0, names=["narrow"], prefetch=1)
+        meter.messages.clear()
+        claims = await claim(store, 0 if case == "only to wait" else 5, names=names, prefetch=5)
+        costs = (meter.statements, meter.round_trips)
+        await store.close()
+    assert {claimed.name for claimed in claims} == {WORK}
+    assert costs == (1, 1)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -233,6 +233,14 @@ LIMITS = (
         within="-- name: lock_concurrency",
     ),
     one(
+        "postgres: nothing is claimed under a limit before the count",
+        CLAIM,
+        "WHERE NOT needs_count AND NOT EXISTS (SELECT FROM uncounted)",
+        f"{PG}test_a_limited_type_is_next_when_all_before_it_is_in_other_hands",
+        put="WHERE NOT EXISTS (SELECT FROM uncounted)",
+        within="-- name: claim_under_limits",
+    ),
+    one(
         "postgres: a taken task takes its token",
         CLAIM,
         "tokens = b.tokens - 1",

@@ -367,7 +367,7 @@ class QueueMachine(RuleBasedStateMachine):
 
         async def resume(bench: Bench, store: Store) -> Verdict | None:
             try:
-                change = decide.resume(seen.tasks[bench.engine], bench.moment(self.model.now))
+                change = decide.resume(seen.tasks[bench.engine], await store.now())
             except MaxAttemptsReached:
                 return None
             return None if change is None else (await store.settle([change]))[0]

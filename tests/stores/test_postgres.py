@@ -193,6 +193,20 @@ async def test_a_row_in_other_hands_holds_up_no_claim(
     await impatient.close()
 
 
+async def test_a_limited_type_is_next_when_all_before_it_is_in_other_hands(
+    store: PostgresStore, postgres_server: str, schema: str
+):
+    """They looked as if they would fill the slots. And a worker gets no more of a type than it wants."""
+    free, held, narrow = [await submit_several(store, 3, name) for name in ("free", "held", "narrow")]
+    await store.control(ControlChange(name="narrow", concurrency=2))
+    with psycopg.connect(postgres_server) as connection:
+        connection.execute(f"SELECT FROM {schema}.tasks WHERE name = 'held' FOR UPDATE".encode())
+        claims = await claim(store, 5, names=["free", "held", "narrow"], per_name={"free": 2})
+        assert [claimed.id for claimed in claims] == [*free[:2], *narrow[:2]]
+        connection.rollback()
+    assert [claimed.id for claimed in await claim(store, 4, names=["held"])] == held
+
+
 async def in_the_way(
     postgres_server: str, schema: str, psql: Execute, statements: list[str], call: Coroutine[Any, Any, T]
 ) -> T:

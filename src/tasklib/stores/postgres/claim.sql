@@ -147,23 +147,45 @@ WITH waiting AS MATERIALIZED (
 ), shut AS MATERIALIZED (
     SELECT name FROM limits WHERE paused OR permit_in > 0 OR full_up
 ), able AS MATERIALIZED (
-    SELECT a.name, a.cap
+    -- Names that have anything ready, with the first of it.
+    SELECT
+        a.name, a.cap, t.priority, t.created_at, t.id,
+        EXISTS (SELECT FROM limits l WHERE l.needs_count AND l.name IN ('', a.name)) AS needs_count
     FROM unnest($1::text[], $2::int[]) AS a (name, cap)
+    CROSS JOIN LATERAL (
+        SELECT priority, created_at, id FROM {schema}.tasks t
+        WHERE t.ready AND t.name = a.name
+        ORDER BY t.priority DESC, t.created_at, t.id
+        LIMIT 1
+    ) AS t
     WHERE ($8 OR NOT EXISTS (SELECT FROM waiting WHERE due_in <= interval '0'))
       AND NOT EXISTS (SELECT FROM shut WHERE name = '')
       AND a.name <> ALL (ARRAY(SELECT name FROM shut))
-      AND (
-          SELECT true FROM {schema}.tasks t
-          WHERE t.ready AND t.name = a.name
-          ORDER BY t.priority DESC, t.created_at, t.id
-          LIMIT 1
-      )
-), uncounted AS MATERIALIZED (
+), counted_first AS MATERIALIZED (
     -- There is room under a concurrency limit. What runs must be counted under its lock, in a later snapshot than the
-    -- lock's: nothing is claimed now, the caller comes back with the count.
-    SELECT FROM able a JOIN limits l ON l.name IN ('', a.name) WHERE l.needs_count LIMIT 1
+    -- lock's: such a task is not for this statement, the caller comes back for it with the count. Where it would wait
+    -- inside the worker it is not wanted at all.
+    SELECT priority, created_at, id FROM able
+    WHERE needs_count AND $3 > 0
+    ORDER BY priority DESC, created_at, id
+    LIMIT 1
+), uncounted AS MATERIALIZED (
+    -- Its turn comes before the slots are filled: then nothing is claimed now.
+    SELECT FROM counted_first c
+    WHERE $3 > (
+        SELECT count(*) FROM (
+            SELECT FROM able a CROSS JOIN LATERAL (
+                SELECT priority, created_at, id FROM {schema}.tasks
+                WHERE ready AND name = a.name
+                ORDER BY priority DESC, created_at, id
+                LIMIT least($3, a.cap)
+            ) AS t
+            WHERE NOT a.needs_count AND (c.priority, t.created_at, t.id) < (t.priority, c.created_at, c.id)
+            LIMIT $3
+        ) AS before
+    )
 ), asked AS MATERIALIZED (
-    SELECT name, cap FROM able WHERE NOT EXISTS (SELECT FROM uncounted)
+    SELECT name, cap FROM able WHERE NOT needs_count AND NOT EXISTS (SELECT FROM uncounted)
 ), buckets AS MATERIALIZED (
     -- Rates, under the lock of their rows, and so as the claim before this one left them.
     SELECT
@@ -246,7 +268,9 @@ SELECT
     jsonb_build_object(
         'due_in', (SELECT extract(epoch FROM due_in) FROM waiting),
         'controlled', EXISTS (SELECT FROM limits),
-        'uncounted', EXISTS (SELECT FROM uncounted),
+        -- Or what looked as if it would fill the slots did not: it was in other hands, or short of permits.
+        'uncounted', EXISTS (SELECT FROM uncounted)
+            OR (EXISTS (SELECT FROM counted_first) AND (SELECT count(*) FROM picked) < $3),
         -- Of what ran out of permits: when the next comes by time, and whether any must come by a task's end.
         'permit_in', least(
             (

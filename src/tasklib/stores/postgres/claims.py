@@ -32,7 +32,7 @@ class _Seen:
     controlled: bool = False
     """A pause or a limit concerns the names."""
     uncounted: bool = False
-    """There is something to claim under a concurrency limit: nothing was claimed, for what runs must be counted."""
+    """It is the turn of something under a concurrency limit: what runs must be counted before it can be claimed."""
     permit_in: float | None = None
     full: bool = False
     stale: bool = False
@@ -68,7 +68,7 @@ class Claims:
         if not seen.uncounted:
             claims, seen = await self._calls.run(self._at_once(request, names), repeat=False)
         if seen.uncounted:
-            more, seen = await self._calls.run(self._counted(request, names, len(claims)), repeat=False)
+            more, seen = await self._calls.run(self._counted(request, names, claims), repeat=False)
             claims += more
         if len(claims) >= request.slots:
             self._look_again = _FIRST_LOOK
@@ -120,13 +120,14 @@ class Claims:
         return work
 
     def _counted(
-        self, request: ClaimRequest, names: Sequence[str], already: int
+        self, request: ClaimRequest, names: Sequence[str], already: Sequence[Claim]
     ) -> Callable[[Connection, float], Awaitable[_Result]]:
         async def work(connection: Connection, timeout: float) -> _Result:
             async with transaction(connection, timeout):
                 room = await Room.lock(self._calls, connection, names)
-                caps = [_least(request.per_name.get(name), room.cap(name)) for name in names]
-                slots, prefetch = request.slots - already, request.prefetch
+                wanted = _reduced(names, [request.per_name.get(name) for name in names], already)
+                caps = [_least(most, room.cap(name)) for name, most in zip(names, wanted, strict=True)]
+                slots, prefetch = request.slots - len(already), request.prefetch
                 whole = room.cap(ALL)
                 if whole is not None:
                     slots, prefetch = min(slots, whole), 0

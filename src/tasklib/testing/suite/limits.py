@@ -209,6 +209,19 @@ class ConcurrencyLimits:
         names = [claimed.name for claimed in await claim(store, 20, names=["narrow", "free"])]
         assert names == ["narrow"] * 2 + ["free"] * 10
 
+    async def test_a_type_with_room_waits_for_its_turn_among_the_others(self, store: Store) -> None:
+        await store.control(ControlChange(name="narrow", concurrency=2))
+        early, narrow, late = [await submit_several(store, 3, name) for name in ("free", "narrow", "free")]
+        claims = [await claim(store, slots, names=["narrow", "free"]) for slots in (2, 3, 3)]
+        ids = [[claimed.id for claimed in each] for each in claims]
+        assert ids == [early[:2], [early[2], *narrow[:2]], late]
+
+    async def test_a_type_with_room_is_next_when_the_worker_has_enough_of_another(self, store: Store) -> None:
+        await store.control(ControlChange(name="narrow", concurrency=2))
+        free, narrow = [await submit_several(store, 3, name) for name in ("free", "narrow")]
+        claims = await claim(store, 3, names=["narrow", "free"], per_name={"free": 1})
+        assert [claimed.id for claimed in claims] == [free[0], *narrow[:2]]
+
     async def test_one_room_for_all_types(self, store: Store) -> None:
         await store.control(ControlChange(concurrency=3))
         await submit_several(store, 5, "a")
