@@ -70,7 +70,9 @@ WITH waiting AS MATERIALIZED (
     FROM (
         SELECT id, alone, row_number() OVER (ORDER BY priority DESC, created_at, id) AS rank FROM locked WHERE due
     ) AS ranked
-    WHERE rank <= $3 OR (rank <= $4 AND NOT alone)
+    WHERE (rank <= $3 OR (rank <= $4 AND NOT alone))
+      -- One that is not due may stand before others of its type that are: it is put aside first.
+      AND NOT EXISTS (SELECT FROM locked WHERE NOT due)
 ), clock AS MATERIALIZED (
     -- Read when the first row is written, after any wait for a lock: the lease is whole, and one claim has one start.
     SELECT clock_timestamp() + $7::interval AS now
@@ -220,9 +222,10 @@ WITH waiting AS MATERIALIZED (
         SELECT id, name, alone, row_number() OVER (ORDER BY priority DESC, created_at, id) AS rank
         FROM locked WHERE due
     ) AS ranked
-    WHERE rank <= least($3, (SELECT floor(b.tokens + 1e-9)::int FROM buckets b WHERE b.name = ''))
+    WHERE (rank <= least($3, (SELECT floor(b.tokens + 1e-9)::int FROM buckets b WHERE b.name = ''))
        OR (rank <= $4 AND NOT alone AND name <> ALL (ARRAY(SELECT l.name FROM limits l))
-           AND NOT EXISTS (SELECT FROM limits l WHERE l.name = ''))
+           AND NOT EXISTS (SELECT FROM limits l WHERE l.name = '')))
+      AND NOT EXISTS (SELECT FROM locked WHERE NOT due)
 ), clock AS MATERIALIZED (
     SELECT clock_timestamp() + $7::interval AS now
 ), claimed AS (

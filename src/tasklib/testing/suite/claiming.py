@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
+import pytest
+
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.base import ControlChange, Store
 from tasklib.testing.suite.builders import (
     ANNA,
     BERT,
@@ -70,6 +72,20 @@ class Claiming:
         assert "".join(claim.name for claim in claims) == "bbaaaaabbb"
         tasks = [await fetch(store, claim.id) for claim in claims]
         assert tasks == sorted(tasks, key=lambda task: (-task.priority, task.created_at, task.id))
+
+    @pytest.mark.parametrize("limit", [None, 10])
+    async def test_the_order_holds_when_the_clock_went_back(self, store: Store, limit: int | None) -> None:
+        """What was due, and is not any more, does not stand before others of its type."""
+        if limit is not None:
+            await store.control(ControlChange(name="a", operator_rate=limit))
+        first, second = await submit(store, "a"), await submit(store, "b")
+        store.clock_offset += 1000
+        later = await submit(store, "a", priority=1)
+        store.clock_offset -= 1000
+        claims = [await claim(store, names=["a", "b"]) for _ in range(3)]
+        assert [[claimed.id for claimed in each] for each in claims] == [[first], [second], []]
+        store.clock_offset += 1000
+        assert [claimed.id for claimed in await claim(store, names=["a", "b"])] == [later]
 
     async def test_the_order_holds_over_several_claims(self, store: Store) -> None:
         names = ["a", "b", "c"]
