@@ -11,7 +11,6 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg
-import uvloop
 
 from benchmarks.contender import Contender
 from benchmarks.crowd import counted, make_schema
@@ -77,7 +76,7 @@ class Floor(Contender):
         return counted(self.url, "noop")
 
     def work(self) -> None:
-        uvloop.run(self._work())
+        asyncio.run(self._work())
 
     async def _work(self) -> None:
         batch = self.options.get("batch", 500)

@@ -1,5 +1,6 @@
 """tasklib on any of its stores."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +12,6 @@ from tasklib import Config, TaskWorker, init, submit_many, task
 from tasklib.core.ids import uuid7
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.default import default_engine
-from tasklib.engine.loops import run
 from tasklib.worker.alone import settle_in
 
 
@@ -52,7 +52,7 @@ class Tasklib(Contender):
     def work(self) -> None:
         options = {"concurrency": self.options["concurrency"]} if "concurrency" in self.options else {}
         settle_in()  # as the command `tasklib worker` does
-        run(TaskWorker(self.config, registry=self._registry(), **options).run())
+        asyncio.run(TaskWorker(self.config, registry=self._registry(), **options).run())
 
     def _registry(self) -> Registry:
         for number in range(self.options.get("types", 0)):

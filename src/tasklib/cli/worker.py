@@ -23,7 +23,6 @@ from tasklib.cli.times import duration
 from tasklib.cli.workerprocess import hold_lifeline, say_ready
 from tasklib.core.errors import InvalidInput
 from tasklib.core.registry import default_registry
-from tasklib.engine import loops
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.worker.alone import settle_in
@@ -147,7 +146,7 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
     if ready is not None:
         say_ready(ready)
     settle_in()
-    return loops.run(_run(task_worker))
+    return asyncio.run(_run(task_worker))
 
 
 async def _run(task_worker: TaskWorker) -> Exit:

@@ -12,7 +12,6 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from tasklib.core.errors import TaskLibError
-from tasklib.engine.loops import new_loop
 
 T = TypeVar("T")
 
@@ -85,7 +84,7 @@ class Bridge:
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
-                self._loop = new_loop()
+                self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=_serve, args=(self._loop,), name="tasklib-bridge", daemon=True)
                 self._thread.start()
             return self._loop
