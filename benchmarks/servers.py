@@ -26,7 +26,7 @@ POSTGRES_SETTINGS = {
     # A checkpoint in the middle of one contender's turn would be charged to it.
     "max_wal_size": "8GB",
     "checkpoint_timeout": "1h",
-    "max_connections": "300",
+    "max_connections": "500",
 }
 STARTS_WITHIN = 60.0
 
