@@ -41,7 +41,7 @@ def draw(book: Book, folder: Path) -> bool:
         axis.spines[["top", "right"]].set_visible(False)
         axis.tick_params(labelsize=9)
     figure.suptitle(
-        "One no-op task with one small argument; medians, bars from least to most of the rounds", fontsize=10
+        "Tasks a second, a no-op with one small argument; medians, bars from least to most of the rounds", fontsize=10
     )
     for kind in ("png", "svg"):
         figure.savefig(folder / f"bench.{kind}", dpi=150)
