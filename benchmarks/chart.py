@@ -35,7 +35,7 @@ def draw(book: Book, folder: Path) -> bool:
         for row, (_, value, _, high) in enumerate(bars):
             axis.text(high + room * 0.01, row, f"{value:,.0f}", va="center", fontsize=9)
         axis.set_xlim(0, room)
-        axis.set_title(f"{PANELS[measure]}, tasks a second", fontsize=11, loc="left")
+        axis.set_title(PANELS[measure], fontsize=11, loc="left")
         axis.xaxis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axis.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(4))
         axis.spines[["top", "right"]].set_visible(False)
