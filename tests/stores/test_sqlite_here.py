@@ -11,14 +11,15 @@ from uuid import UUID
 import apsw
 import pytest
 
-from tasklib import Config, init, task
+from tasklib import Config
 from tasklib.core.errors import SchemaMismatch
 from tasklib.doors import functions
 from tasklib.doors.blocking import run_blocking
-from tasklib.engine.default import default_engine, use_engine
+from tasklib.doors.functions import store_blocking
+from tasklib.engine.engine import Engine
 from tasklib.stores.base import Filter, Inserted
 from tasklib.stores.sqlite import SqliteStore, forget_memory
-from tasklib.testing.suite.builders import WORK, claim, new_task, within_deadline
+from tasklib.testing.suite.builders import claim, new_task, within_deadline
 from tests.waiting import eventually_async
 
 
@@ -147,20 +148,13 @@ async def test_a_fork_finds_no_connection_open(store: SqliteStore):
 
 
 def test_a_sync_submit_stays_in_its_thread(sqlite_url: str, monkeypatch: pytest.MonkeyPatch):
-    before = use_engine(None)
+    engine = Engine(Config(database_url=sqlite_url))
     try:
-        init(Config(database_url=sqlite_url))
-
-        @task(name=WORK)
-        def work(number: int) -> int:
-            return number
-
-        ids = {work.submit(number=0).id}  # opens the store
+        [first] = store_blocking(engine, [new_task()], None)  # opens the store
         monkeypatch.setattr(functions, "run_blocking", lambda work: pytest.fail("it went to the loop"))
-        ids |= {work.submit(number=number).id for number in range(5)}
+        more = [store_blocking(engine, [new_task()], None)[0] for _ in range(5)]
         monkeypatch.undo()
-        found = run_blocking(default_engine().page(Filter(), limit=50)).tasks
-        assert {task.id for task in found} == ids
+        found = run_blocking(engine.page(Filter(), limit=50)).tasks
+        assert {task.id for task in found} == {inserted.id for inserted in (first, *more)}
     finally:
-        run_blocking(default_engine().close_for_good())
-        use_engine(before)
+        run_blocking(engine.close_for_good())
