@@ -59,6 +59,22 @@ async def test_events(engine: Engine, fast: None):
     assert [data for name, data in events if name == "controls"][-1]["types"]["crawl"]["paused"] is True
 
 
+async def test_whoever_comes_hears_of_a_change_back_to_older_figures(memory_engine: Engine, fast: None):
+    """A page that opens right after a change must not start from the figures before it: the change back would equal
+    them, and no event would tell of it."""
+    store = await memory_engine.store()
+    app = make_app(memory_engine, stream_seconds=0.3)
+    feed = app.state.tasklib.feed
+    async with client_of(app) as client:
+        early = asyncio.create_task(client.get("/api/events"))
+        await eventually_async(lambda: feed.reads > 0)
+        await submit(store, "crawl")
+        first = asyncio.create_task(client.get("/api/events"))
+        await asyncio.gather(early, first)
+    stats = [data for name, data in parsed(first.result().text) if name == "stats"]
+    assert stats[0]["pending"] == 1
+
+
 async def test_a_quiet_stream_shows_that_it_lives(memory_engine: Engine, fast: None):
     async with client_of(make_app(memory_engine, stream_seconds=0.6)) as client:
         answer = await client.get("/api/events")

@@ -36,7 +36,7 @@ class Feed:
         sent: dict[str, str] = {}
         yield "retry: 2000\n\n"
         while not self._ended and time.monotonic() - started < seconds:
-            for name, data in (await self._read()).items():
+            for name, data in (await self._read(started)).items():
                 if sent.get(name) != data:
                     sent[name], spoke = data, time.monotonic()
                     yield f"event: {name}\ndata: {data}\n\n"
@@ -50,13 +50,15 @@ class Feed:
             if not self._ended:
                 await asyncio.sleep(READ_SECONDS / 5)
 
-    async def _read(self) -> dict[str, str]:
+    async def _read(self, since: float) -> dict[str, str]:
+        """Not older than `since`: whoever comes may have seen what is newer than the last figures, and would not
+        hear of a change back to them."""
         async with self._lock:
             now = time.monotonic()
-            if self._read_at is None or now - self._read_at >= READ_SECONDS * 0.8:
+            if self._read_at is None or self._read_at < since or now - self._read_at >= READ_SECONDS * 0.8:
+                self._read_at = now
                 self._events = await self._figures()
                 self.reads += 1
-                self._read_at = time.monotonic()
             return dict(self._events)
 
     async def _figures(self) -> dict[str, str]:

@@ -127,9 +127,10 @@ export class Live {
     }, wait);
   };
 
-  /** Workers' heartbeats and the time that passes move no figures, so no event tells of them. */
+  /** Heartbeats and the time that passes move no figures, nor do changes that cancel out, such as one task deleted and
+   * another done within a second: no event tells of them. */
   private readonly beat = (): void => {
-    for (const subject of ["workers", "types", "series"]) {
+    for (const subject of ["workers", "types", "series", "task", "tasks"]) {
       void this.queries.invalidateQueries({ queryKey: [subject] }, { cancelRefetch: false });
     }
   };
