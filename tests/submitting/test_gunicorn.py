@@ -33,7 +33,7 @@ def application(environ, start_response):
     return [f"{os.getpid()} {handle.id}".encode()]
 
 def stored():
-    return len(tasklib.list_tasks(limit=1000))
+    return len(tasklib.list_tasks(limit=10_000))
 """
 REQUESTS = 60
 
@@ -64,18 +64,23 @@ def test_workers_that_were_forked_after_use(request: pytest.FixtureRequest, back
                 assert answer.status == 200
                 return str(answer.read().decode()).split()
 
-        with ThreadPoolExecutor(12) as threads:
-            answers = list(threads.map(ask, range(REQUESTS)))
+        answers: list[list[str]] = []
+
+        def shared() -> bool:
+            with ThreadPoolExecutor(12) as threads:
+                answers.extend(threads.map(ask, range(REQUESTS)))
+            return len({pid for pid, _ in answers}) > 1
+
+        eventually(shared, timeout=30)  # on a busy machine the first worker may have had all of the first ones
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(30)
     said = (tmp_path / "log").read_text()
     assert (server.returncode, "Traceback" in said) == (0, False), said
-    assert len({pid for pid, _ in answers}) > 1, "one worker had them all: nothing was shared"
     assert str(server.pid) not in {pid for pid, _ in answers}
-    assert len({task_id for _, task_id in answers}) == REQUESTS
+    assert len({task_id for _, task_id in answers}) == len(answers)
     count = "import shop; print(shop.stored())"
     told = subprocess.run(
         [sys.executable, "-c", count], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=30
     )
-    assert told.stdout.strip() == str(REQUESTS + 2), told.stderr
+    assert told.stdout.strip() == str(len(answers) + 2), told.stderr
