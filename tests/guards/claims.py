@@ -10,7 +10,7 @@ FIT = (
     "t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now"
 )
 ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
-PG = "tests/stores/test_postgres.py::"
+PG = "tests/stores/postgres/test_store.py::"
 HANDS = f"{PG}test_a_row_in_other_hands_holds_up_no_claim"
 DECIDE = "tests/core/test_decide.py::"
 
@@ -252,7 +252,7 @@ LIMITS = (
         "nats: claims under one limit exclude each other",
         NATS_CLAIMS,
         'limits = self._snapshot.limit_writes(Counter(record.head["name"] for record in claimed))',
-        "tests/stores/test_nats.py::test_claims_under_a_limit_exclude_each_other",
+        "tests/stores/nats/test_store.py::test_claims_under_a_limit_exclude_each_other",
         put="limits: list[Write] = []",
     ),
     one(

@@ -194,14 +194,14 @@ LITERAL = (
         "nats: no two texts share a key",
         "stores/nats/keys.py",
         'return "=" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")',
-        "tests/stores/test_nats.py::test_no_two_texts_share_a_key",
+        "tests/stores/nats/test_store.py::test_no_two_texts_share_a_key",
         put='return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "_"',
     ),
     one(
         "postgres: a schema's name is an identifier",
         "stores/postgres/connect.py",
         "if schema is not None and not _IDENTIFIER.fullmatch(schema):",
-        "tests/stores/test_postgres_urls.py::test_refused_by_name",
+        "tests/stores/postgres/test_urls.py::test_refused_by_name",
         put="if False:",
     ),
 )

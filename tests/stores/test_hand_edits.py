@@ -1,18 +1,9 @@
 """People edit rows with psql: what is due is found from state and times alone, and what is odd harms nobody."""
 
-from collections.abc import AsyncIterator, Callable
-from urllib.parse import parse_qs, urlsplit, urlunsplit
-
-import apsw
-import psycopg
-import pytest
-
 from tasklib.core.decide import Verdict
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.stores.base import Filter, Store
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite.builders import (
     apply,
     cancelled,
@@ -27,43 +18,7 @@ from tasklib.testing.suite.builders import (
     submit,
     submit_several,
 )
-
-Execute = Callable[[str], None]
-
-
-@pytest.fixture
-async def store(table_url: str) -> AsyncIterator[Store]:
-    store = PostgresStore(table_url) if table_url.startswith("postgres") else SqliteStore(table_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def by_hand(table_url: str, store: Store) -> Execute:
-    """Runs SQL on a connection of its own. `<seconds>` stands for that many seconds from now."""
-    parts = urlsplit(table_url)
-
-    def in_postgres(sql: str) -> None:
-        schema = parse_qs(parts.query)["schema"][0]
-        sql = sql.replace("<", "(now() + interval '").replace(">", " seconds')")
-        with psycopg.connect(urlunsplit(parts._replace(query="")), options=f"-c search_path={schema}") as connection:
-            connection.execute(sql.encode())
-
-    def in_sqlite(sql: str) -> None:
-        sql = sql.replace("<", "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '").replace(">", " seconds')")
-        if parts.scheme == "memory":
-            filename = f"file:/{parts.netloc}?vfs=memdb"
-        else:
-            filename = table_url.removeprefix("sqlite:///")
-        connection = apsw.Connection(filename, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
-        try:
-            connection.set_busy_timeout(10_000)
-            connection.execute(sql)
-        finally:
-            connection.close()
-
-    return in_postgres if parts.scheme.startswith("postgres") else in_sqlite
+from tests.stores.conftest import Execute
 
 
 async def test_a_row_inserted_by_hand_is_claimed(store: Store, by_hand: Execute):

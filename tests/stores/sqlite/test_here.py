@@ -3,7 +3,6 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -20,24 +19,8 @@ from tasklib.engine.engine import Engine
 from tasklib.stores.base import Filter, Inserted
 from tasklib.stores.sqlite import SqliteStore, forget_memory
 from tasklib.testing.suite.builders import claim, new_task, within_deadline
+from tests.stores.conftest import number_of
 from tests.waiting import eventually_async
-
-
-@pytest.fixture
-async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(sqlite_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def path(sqlite_url: str) -> Path:
-    return Path(sqlite_url.removeprefix("sqlite:///"))
-
-
-async def number_of(store: SqliteStore) -> int:
-    return (await store.count(Filter(), 1_000_000)).value
 
 
 async def test_it_is_stored_and_told(store: SqliteStore, sqlite_url: str):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import random
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -48,24 +48,8 @@ from tasklib.testing.suite.builders import (
     submit_several,
 )
 from tests.nats_servers import NatsServer
+from tests.stores.conftest import number_of
 from tests.waiting import eventually_async, turns
-
-
-@pytest.fixture
-async def store(nats_url: str) -> AsyncIterator[NatsStore]:
-    store = NatsStore(nats_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def kv(store: NatsStore, nats_url: str) -> AsyncIterator[Any]:
-    """The bucket as any other program sees it."""
-    connection = await nats.connect(nats_url.partition("?")[0])
-    yield await connection.jetstream().key_value(nats_url.rpartition("=")[2])
-    await connection.close()
-
 
 # -- the URL ----------------------------------------------------------------------------------------------------------
 
@@ -310,7 +294,7 @@ async def test_a_record_must_fit_and_the_limit_is_named():
         await store.open()
         with pytest.raises(InvalidValue, match=r"max_payload of 65,536"):
             await submit(store, payload={"text": "x" * 70_000})
-        assert (await store.count(Filter(), 10)).value == 0
+        assert await number_of(store) == 0
         await submit(store, payload={"text": "x" * 50_000})
         running = await claim_one(store)
         with pytest.raises(InvalidValue, match=r"result: .* max_payload of 65,536"):

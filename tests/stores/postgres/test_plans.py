@@ -1,7 +1,6 @@
 """Each hot statement has one sensible plan, whatever the statistics say. A queue's statistics are always wrong."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
@@ -10,29 +9,7 @@ import pytest
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.postgres.calls import Calls
 from tasklib.testing.suite.builders import apply, claim, completed, lease_of, submit_several
-
-FILL = """
-    INSERT INTO {schema}.tasks (id, name, state, ready, scheduled_at, completed_at, priority, created_at)
-    SELECT md5(i::text || $1)::uuid, CASE WHEN i % 10 = 0 THEN 'rare' ELSE 'work' END,
-        CASE WHEN $1::text = 'finished' THEN 'completed' ELSE 'pending' END, $1 = 'waiting',
-        now() + CASE WHEN $1 = 'future' THEN interval '7 days' ELSE interval '0' END,
-        CASE WHEN $1 = 'finished' THEN now() END, i % 5, now() + i * interval '1 microsecond'
-    FROM generate_series(1, $2::int) AS i
-"""
-FINISH = "UPDATE {schema}.tasks SET state = 'completed', ready = false, completed_at = now()"
-
-# How the table looks, and what the planner was last told of it.
-SITUATIONS = {
-    "empty": "",
-    "1,000 waiting, no statistics": "waiting:1000",
-    "1,000 waiting, fresh statistics": "waiting:1000 analyze",
-    "100,000 waiting, no statistics": "waiting:100000",
-    "100,000 waiting, fresh statistics": "waiting:100000 analyze",
-    "100,000 waiting, statistics of an empty table": "analyze waiting:100000",
-    "100,000 finished, fresh statistics": "finished:100000 analyze",
-    "all finished, statistics of when all waited": "waiting:100000 analyze finish",
-    "100,000 in the future, fresh statistics": "future:100000 analyze",
-}
+from tests.stores.postgres.situations import SITUATIONS, asyncpg_of, bring_about, pages
 
 # Parameters as EXECUTE takes them: the plan is the same for all values.
 ID = "'{00000000-0000-0000-0000-000000000001}'"
@@ -59,35 +36,6 @@ STATEMENTS = {
     "get_by_key": ("'k'", {"ix_tasks_idempotency_key"}),
     "stats_active": ("'0'", {"ix_tasks_ready", "ix_tasks_waiting", "ix_tasks_running"}),
 }
-
-
-@pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(postgres_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-async def bring_about(calls: Calls, situation: str) -> None:
-    connection = await asyncpg_of(calls)
-    try:
-        for step in SITUATIONS[situation].split():
-            what, _, number = step.partition(":")
-            if what == "analyze":
-                await connection.execute(f"ANALYZE {calls.target.quoted_schema}.tasks")
-            elif what == "finish":
-                await connection.execute(FINISH.replace("{schema}", calls.target.quoted_schema))
-            else:
-                await connection.execute(FILL.replace("{schema}", calls.target.quoted_schema), what, int(number))
-    finally:
-        await connection.close()
-
-
-async def asyncpg_of(calls: Calls) -> asyncpg.Connection:
-    """A plain connection: none of the store's settings."""
-    host, port = calls.target.hosts[0]
-    return await asyncpg.connect(host=host, port=port, **calls.target.arguments)
 
 
 def scans(plan: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
@@ -147,18 +95,3 @@ async def test_work_does_not_grow_with_the_table(store: PostgresStore, situation
     assert all(kept.held for kept in await store.extend("anna", [lease_of(claimed) for claimed in claims], 60))
     await apply(store, *map(completed, claims))
     assert await pages(store) - before < 1_500
-
-
-async def pages(store: PostgresStore) -> int:
-    """Buffers of the tasks table and its indexes that were read from anywhere, by all sessions."""
-
-    async def work(connection: asyncpg.Connection, _: float) -> int:
-        await connection.execute("SELECT pg_stat_force_next_flush()")
-        await connection.execute("SELECT pg_stat_clear_snapshot()")
-        sql = """
-            SELECT sum(heap_blks_read + heap_blks_hit + coalesce(idx_blks_read, 0) + coalesce(idx_blks_hit, 0))
-            FROM pg_statio_user_tables WHERE schemaname = $1 AND relname = 'tasks'
-        """
-        return int(await connection.fetchval(sql, store._calls.target.schema))
-
-    return await store._calls.run(work)

@@ -27,19 +27,6 @@ from tests.stores.proxy import Proxy
 from tests.waiting import eventually_async
 
 
-@pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(postgres_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def schema(postgres_url: str) -> str:
-    return postgres_url.rpartition("schema=")[2]
-
-
 async def end(watching: AsyncIterator[Task | None]) -> None:
     """A generator that is left alone is closed by the loop, later."""
     assert isinstance(watching, AsyncGenerator)

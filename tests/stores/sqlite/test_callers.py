@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -20,7 +20,6 @@ from tasklib.core.errors import (
     Unsupported,
 )
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite.builders import (
     WORK,
@@ -29,31 +28,7 @@ from tasklib.testing.suite.builders import (
     submit,
     within_deadline,
 )
-
-
-@pytest.fixture
-def path(sqlite_url: str) -> Path:
-    return Path(sqlite_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
-async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(sqlite_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def connection(store: SqliteStore, path: Path) -> Iterator[apsw.Connection]:
-    """A caller's own."""
-    connection = apsw.Connection(str(path))
-    yield connection
-    connection.close()
-
-
-async def number_of(store: SqliteStore) -> int:
-    return (await store.count(Filter(), 1_000_000)).value
+from tests.stores.conftest import number_of
 
 
 async def test_a_task_commits_with_the_callers_work(store: SqliteStore, connection: apsw.Connection):

@@ -30,14 +30,6 @@ from tasklib.testing.suite.builders import ANNA, WORK, beat_of, fetch, new_task,
 Finish = Callable[[], Awaitable[None]]
 
 
-@pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(postgres_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
 # Each gives the connection to submit on, a commit and a rollback.
 
 

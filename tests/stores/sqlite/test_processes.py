@@ -6,7 +6,7 @@ import contextlib
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -14,7 +14,6 @@ import apsw
 import pytest
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite.builders import (
     WORK,
@@ -22,6 +21,7 @@ from tasklib.testing.suite.builders import (
     submit_several,
     within_deadline,
 )
+from tests.stores.conftest import number_of
 from tests.waiting import eventually_async
 
 HEAD = """
@@ -97,20 +97,12 @@ class Run:
 
 
 @pytest.fixture
-async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(sqlite_url)
-    await store.open()
-    yield store
-    await store.close()
+def wake_directory(path: Path) -> Path:
+    return path.with_name(path.name + "-wake")
 
 
-@pytest.fixture
-def wake_directory(sqlite_url: str) -> Path:
-    return Path(sqlite_url.removeprefix("sqlite:///") + "-wake")
-
-
-def integrity(sqlite_url: str) -> str:
-    connection = apsw.Connection(sqlite_url.removeprefix("sqlite:///"))
+def integrity(path: Path) -> str:
+    connection = apsw.Connection(str(path))
     try:
         return str(connection.pragma("integrity_check"))
     finally:
@@ -135,20 +127,20 @@ asyncio.run(main())
 """
 
 
-async def test_processes_that_open_an_empty_file_at_once(run: Run, sqlite_url: str):
+async def test_processes_that_open_an_empty_file_at_once(run: Run, sqlite_url: str, path: Path):
     scripts = [run(OPEN_AND_SUBMIT) for _ in range(8)]
     assert {script.hear() for script in scripts} == {"ready"}
-    assert not Path(sqlite_url.removeprefix("sqlite:///")).exists()
+    assert not path.exists()
     for script in scripts:
         script.say()
     assert [script.hear() for script in scripts] == ["done"] * 8
     assert [script.end() for script in scripts] == [0] * 8
     store = SqliteStore(sqlite_url)
     await store.open()
-    assert (await store.count(Filter(), 1000)).value == 8 * 20 + 1
+    assert await number_of(store) == 8 * 20 + 1
     assert (await store.stats())[WORK].pending == 8 * 20 + 1
     await store.close()
-    assert integrity(sqlite_url) == "ok"
+    assert integrity(path) == "ok"
 
 
 DRAIN = """
@@ -169,7 +161,7 @@ asyncio.run(main())
 """
 
 
-async def test_processes_that_drain_one_queue_share_it_out(run: Run, store: SqliteStore, sqlite_url: str):
+async def test_processes_that_drain_one_queue_share_it_out(run: Run, store: SqliteStore, path: Path):
     """Fault 16, in small: four processes drain one file and get in nobody's way."""
     ids = await submit_several(store, 400)
     scripts = [run(DRAIN, f"worker-{number}") for number in range(4)]
@@ -185,7 +177,7 @@ async def test_processes_that_drain_one_queue_share_it_out(run: Run, store: Sqli
             assert task is not None
             assert (task.state, task.result, task.version) == ("completed", {"value": f"worker-{number}"}, 2)
     assert (await store.stats())[WORK].completed == 400
-    assert integrity(sqlite_url) == "ok"
+    assert integrity(path) == "ok"
 
 
 KILLED = """
@@ -199,7 +191,7 @@ asyncio.run(main())
 """
 
 
-async def test_what_was_acknowledged_outlives_a_kill(run: Run, store: SqliteStore, sqlite_url: str):
+async def test_what_was_acknowledged_outlives_a_kill(run: Run, store: SqliteStore, path: Path):
     script = run(KILLED)
     acknowledged = [script.hear() for _ in range(50)]
     script.process.send_signal(signal.SIGKILL)
@@ -208,7 +200,7 @@ async def test_what_was_acknowledged_outlives_a_kill(run: Run, store: SqliteStor
     assert len(acknowledged) >= 50
     found = await store.get([UUID(line.strip()) for line in acknowledged])
     assert None not in found
-    assert integrity(sqlite_url) == "ok"
+    assert integrity(path) == "ok"
 
 
 # -- waking -----------------------------------------------------------------------------------------------------------
@@ -375,14 +367,14 @@ loop.close()
 """
 
 
-def test_a_store_is_not_carried_over_a_fork(run: Run, sqlite_url: str):
+def test_a_store_is_not_carried_over_a_fork(run: Run, path: Path):
     script = run(FORK)
     assert "made before a fork" in script.hear()
     assert script.hear() == "0", "the child did not end well"
     assert script.hear() == "3", "the parent's store suffered"
     assert script.hear() == "1", "the child took the parent's FIFO away"
     assert script.end() == 0
-    assert integrity(sqlite_url) == "ok"
+    assert integrity(path) == "ok"
 
 
 # -- a file that may not grow -----------------------------------------------------------------------------------------
@@ -412,9 +404,9 @@ asyncio.run(main())
 """
 
 
-def test_writes_that_fail_are_told_and_pass(run: Run, sqlite_url: str):
+def test_writes_that_fail_are_told_and_pass(run: Run, path: Path):
     script = run(FULL)
     assert script.hear() in ("StoreFull", "StoreUnavailable")
     assert int(script.hear()) > 10
     assert script.end() == 0
-    assert integrity(sqlite_url) == "ok"
+    assert integrity(path) == "ok"

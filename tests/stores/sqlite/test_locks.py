@@ -1,9 +1,7 @@
 """Locks that no caller sees, commits that several share, and the guard of each row in a batch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
-from pathlib import Path
 from uuid import uuid4
 
 import apsw
@@ -16,7 +14,6 @@ from tasklib.core.errors import (
     StoreError,
 )
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite.builders import (
     ANNA,
@@ -29,31 +26,7 @@ from tasklib.testing.suite.builders import (
     submit,
     submit_several,
 )
-
-
-@pytest.fixture
-def path(sqlite_url: str) -> Path:
-    return Path(sqlite_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
-async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(sqlite_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def connection(store: SqliteStore, path: Path) -> Iterator[apsw.Connection]:
-    """A caller's own."""
-    connection = apsw.Connection(str(path))
-    yield connection
-    connection.close()
-
-
-async def number_of(store: SqliteStore) -> int:
-    return (await store.count(Filter(), 1_000_000)).value
+from tests.stores.conftest import number_of
 
 
 async def test_a_call_waits_for_the_lock_of_another(store: SqliteStore, connection: apsw.Connection):

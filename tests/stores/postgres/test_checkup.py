@@ -27,9 +27,8 @@ async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
 
 
 @pytest.fixture
-def connect(postgres_server: str, postgres_url: str) -> Iterator[Connect]:
+def connect(postgres_server: str, schema: str) -> Iterator[Connect]:
     """A session of somebody else's with this application_name, in the schema."""
-    schema = postgres_url.rpartition("schema=")[2]
     with ExitStack() as stack:
 
         def connect(name: str) -> psycopg.Connection:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,19 +21,6 @@ connection.execute("SELECT count(*) FROM tasks").fetchall()
 print("held", flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-def path(sqlite_url: str) -> Path:
-    return Path(sqlite_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
-async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(sqlite_url)
-    await store.open()
-    yield store
-    await store.close()
 
 
 async def findings(store: SqliteStore) -> dict[str, Finding]:

@@ -1,7 +1,7 @@
 """A line that is cut before a statement went out, or after it was carried out and before the answer came back."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -21,11 +21,8 @@ from tasklib.testing.suite.builders import (
     submit,
     submit_several,
 )
+from tests.stores.conftest import Fault, faults, number_of
 from tests.stores.proxy import Proxy
-
-Fault = Callable[[Proxy, bytes], None]
-
-faults = pytest.mark.parametrize("fault", [Proxy.lose_request, Proxy.lose_reply], ids=["request lost", "reply lost"])
 
 
 @pytest.fixture
@@ -42,10 +39,6 @@ async def store(proxy: Proxy) -> AsyncIterator[PostgresStore]:
     await store.close()
 
 
-async def number_of_tasks(store: PostgresStore) -> int:
-    return (await store.count(Filter(), 100)).value
-
-
 @faults
 async def test_a_submit_makes_one_task(store: PostgresStore, proxy: Proxy, fault: Fault):
     """Fault 11: cut before the commit arrives, or before its answer does. One row, the same id."""
@@ -55,7 +48,7 @@ async def test_a_submit_makes_one_task(store: PostgresStore, proxy: Proxy, fault
     (inserted,) = await store.insert([task])
     assert (inserted.id, inserted.created) == (task.id, True)
     assert proxy.faults == 1
-    assert await number_of_tasks(store) == 2
+    assert await number_of(store) == 2
 
 
 @faults
@@ -65,7 +58,7 @@ async def test_a_batch_is_stored_once(store: PostgresStore, proxy: Proxy, fault:
     fault(proxy, b"doubt")
     assert await store.insert(tasks) == [Inserted(task.id, True) for task in tasks]
     assert proxy.faults == 1
-    assert await number_of_tasks(store) == 52
+    assert await number_of(store) == 52
 
 
 @faults
@@ -75,7 +68,7 @@ async def test_a_key_makes_one_task(store: PostgresStore, proxy: Proxy, fault: F
     fault(proxy, b"doubt")
     assert await store.insert([keyed, keyless]) == [Inserted(keyed.id, True), Inserted(keyless.id, True)]
     assert proxy.faults == 1
-    assert await number_of_tasks(store) == 3
+    assert await number_of(store) == 3
 
 
 @faults
@@ -184,7 +177,7 @@ async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_ur
     async with asyncio.timeout(60):
         await asyncio.gather(cut_again_and_again(), work("a"), work("b"), until_done())
     assert proxy.faults >= 3
-    assert (await store.count(Filter(), 100_000)).value == submitted
+    assert await number_of(store) == submitted
     assert (await store.count(Filter(states=["completed"]), 100_000)).value == submitted
     await store.close()
 

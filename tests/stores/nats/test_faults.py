@@ -30,13 +30,11 @@ from tasklib.testing.suite.builders import (
     within_deadline,
 )
 from tests.nats_servers import NatsCluster, NatsServer
+from tests.stores.conftest import Fault, faults, number_of
 from tests.stores.proxy import Proxy
 from tests.waiting import eventually_async, turns
 
 T = TypeVar("T")
-Fault = Callable[[Proxy, bytes], None]
-
-faults = pytest.mark.parametrize("fault", [Proxy.lose_request, Proxy.lose_reply], ids=["request lost", "reply lost"])
 
 
 @pytest.fixture
@@ -53,10 +51,6 @@ async def store(proxy: Proxy) -> AsyncIterator[NatsStore]:
     await store.close()
 
 
-async def number_of_tasks(store: NatsStore) -> int:
-    return (await store.count(Filter(), 1000)).value
-
-
 @faults
 @pytest.mark.parametrize("key", [None, "key"])
 async def test_a_submit_makes_one_task(store: NatsStore, proxy: Proxy, fault: Fault, key: str | None):
@@ -64,7 +58,7 @@ async def test_a_submit_makes_one_task(store: NatsStore, proxy: Proxy, fault: Fa
     fault(proxy, b"doubt")
     assert await store.insert([task]) == [Inserted(task.id, True)]
     assert proxy.faults == 1
-    assert await number_of_tasks(store) == 1
+    assert await number_of(store) == 1
     assert (await fetch(store, task.id)).name == "doubt"
 
 
@@ -74,7 +68,7 @@ async def test_a_batch_is_stored_once(store: NatsStore, proxy: Proxy, fault: Fau
     fault(proxy, b"doubt")
     assert await store.insert(tasks) == [Inserted(task.id, True) for task in tasks]
     assert proxy.faults == 1
-    assert await number_of_tasks(store) == 50
+    assert await number_of(store) == 50
 
 
 @faults
@@ -124,7 +118,7 @@ async def test_a_deletion_is_told_as_done(store: NatsStore, proxy: Proxy, fault:
     fault(proxy, b"KV-Operation")
     assert await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
     assert proxy.faults == 1
-    assert await number_of_tasks(store) == 0
+    assert await number_of(store) == 0
 
 
 @faults

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 import psycopg
@@ -27,19 +27,6 @@ from tests.waiting import eventually_async
 
 T = TypeVar("T")
 Execute = Callable[[str], list[tuple[object, ...]]]
-
-
-@pytest.fixture
-async def store(postgres_url: str) -> AsyncIterator[PostgresStore]:
-    store = PostgresStore(postgres_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def schema(postgres_url: str) -> str:
-    return postgres_url.rpartition("schema=")[2]
 
 
 @pytest.fixture

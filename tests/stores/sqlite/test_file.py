@@ -4,7 +4,6 @@ import asyncio
 import os
 import stat
 import threading
-from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -30,35 +29,11 @@ from tasklib.testing.suite.builders import (
     submit,
     submit_several,
 )
-
-
-@pytest.fixture
-def path(sqlite_url: str) -> Path:
-    return Path(sqlite_url.removeprefix("sqlite:///"))
-
-
-@pytest.fixture
-async def store(sqlite_url: str) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(sqlite_url)
-    await store.open()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-def connection(store: SqliteStore, path: Path) -> Iterator[apsw.Connection]:
-    """A caller's own."""
-    connection = apsw.Connection(str(path))
-    yield connection
-    connection.close()
+from tests.stores.conftest import number_of
 
 
 def mode_of(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-async def number_of(store: SqliteStore) -> int:
-    return (await store.count(Filter(), 1_000_000)).value
 
 
 # -- the file ---------------------------------------------------------------------------------------------------------
