@@ -9,6 +9,7 @@ import pytest
 from tasklib.stores.sqlite import SqliteStore, schema
 from tasklib.stores.sqlite.address import parse
 from tasklib.stores.sqlite.connection import connect
+from tests.stores.sqlite.scripts import Run
 
 
 @pytest.fixture
@@ -40,3 +41,12 @@ def writer(sqlite_url: str) -> Iterator[apsw.Connection]:
     schema.migrate(connection)
     yield connection
     connection.close()
+
+
+@pytest.fixture
+def run(sqlite_url: str) -> Iterator[Run]:
+    """Runs a script in a process of its own."""
+    runner = Run(sqlite_url)
+    yield runner
+    for script in runner.scripts:
+        script.kill()
