@@ -252,7 +252,7 @@ LIMITS = (
         "nats: claims under one limit exclude each other",
         NATS_CLAIMS,
         'limits = self._snapshot.limit_writes(Counter(record.head["name"] for record in claimed))',
-        "tests/stores/nats/test_store.py::test_claims_under_a_limit_exclude_each_other",
+        "tests/stores/nats/test_feed.py::test_claims_under_a_limit_exclude_each_other",
         put="limits: list[Write] = []",
     ),
     one(

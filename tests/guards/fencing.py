@@ -245,7 +245,7 @@ NATS_GUARDS = (
         "nats: a server that does not compare is refused",
         "stores/nats/schema.py",
         "if not await bucket.run(work):",
-        "tests/stores/nats/test_store.py::test_a_server_that_does_not_compare_is_refused",
+        "tests/stores/nats/test_bucket.py::test_a_server_that_does_not_compare_is_refused",
         put="if False:",
     ),
     one(

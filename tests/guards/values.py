@@ -194,7 +194,7 @@ LITERAL = (
         "nats: no two texts share a key",
         "stores/nats/keys.py",
         'return "=" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")',
-        "tests/stores/nats/test_store.py::test_no_two_texts_share_a_key",
+        "tests/stores/nats/test_records.py::test_no_two_texts_share_a_key",
         put='return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "_"',
     ),
     one(
