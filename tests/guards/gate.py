@@ -9,6 +9,7 @@ HEADERS = "server/headers.py"
 SESSIONS = "server/sessions.py"
 TOKENS = "server/tokens.py"
 T = "tests/server/test_auth.py::"
+B = "tests/server/test_browsers.py::"
 BAD = "tests/server/test_bad_input.py::"
 
 ENTRANCE = (
@@ -121,37 +122,37 @@ BROWSERS = (
         "a host name that was not allowed is refused",
         AUTH,
         "if name not in self._hosts:",
-        f"{T}test_hosts[evil.example-False]",
-        f"{T}test_hosts[localhost.evil.example-False]",
+        f"{B}test_hosts[evil.example-False]",
+        f"{B}test_hosts[localhost.evil.example-False]",
         put="if False:",
     ),
     one(
         "a change that another site asks for is refused",
         AUTH,
         "if not same:",
-        f"{T}test_changes_come_from_our_own_pages",
-        f"{T}test_without_authentication_other_sites_still_change_nothing",
+        f"{B}test_changes_come_from_our_own_pages",
+        f"{B}test_without_authentication_other_sites_still_change_nothing",
         put="if False:",
     ),
     one(
         "a browser says where a request comes from",
         AUTH,
         'same = site in (b"same-origin", b"none")',
-        f"{T}test_changes_come_from_our_own_pages",
+        f"{B}test_changes_come_from_our_own_pages",
         put="same = True",
     ),
     one(
         "an older browser's origin must be ours",
         AUTH,
         'same = origin.lower().partition(b"://")[2] == (header(scope, b"host") or b"").lower()',
-        f"{T}test_changes_come_from_our_own_pages",
+        f"{B}test_changes_come_from_our_own_pages",
         put="same = True",
     ),
     one(
         "a made-up bearer token does not pass for a site's own page",
         AUTH,
         "if has_bearer and self.settings.authenticate:",
-        f"{T}test_without_authentication_other_sites_still_change_nothing",
+        f"{B}test_without_authentication_other_sites_still_change_nothing",
         put="if has_bearer:",
     ),
     one(
@@ -165,7 +166,7 @@ BROWSERS = (
         "a session's signature is checked",
         SESSIONS,
         'return identity if hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")) else None',
-        f"{T}test_forged_and_old_cookies",
+        f"{B}test_forged_and_old_cookies",
         put="return identity",
     ),
     one(
@@ -179,34 +180,34 @@ BROWSERS = (
         "a session runs out",
         SESSIONS,
         " or int(expiry) < self._clock()",
-        f"{T}test_forged_and_old_cookies",
+        f"{B}test_forged_and_old_cookies",
     ),
     one(
         "scripts cannot read the cookie",
         SESSIONS,
         "httponly=True,\n            samesite",
-        f"{T}test_sessions[memory]",
+        f"{B}test_sessions[memory]",
         put="httponly=False,\n            samesite",
     ),
     one(
         "other sites cannot use the cookie",
         SESSIONS,
         'samesite="strict",\n',
-        f"{T}test_sessions[memory]",
+        f"{B}test_sessions[memory]",
         put='samesite="lax",\n',
     ),
     one(
         "over https the cookie is secure",
         SESSIONS,
         "secure=secure",
-        f"{T}test_a_cookie_over_https_is_secure_and_holds_below_the_mount",
+        f"{B}test_a_cookie_over_https_is_secure_and_holds_below_the_mount",
         put="secure=False",
     ),
 )
 
 
 def header(name: str, value: str) -> Guard:
-    return one(f"header {name}", HEADERS, f'    (b"{name}", {value}),\n', f"{T}test_headers")
+    return one(f"header {name}", HEADERS, f'    (b"{name}", {value}),\n', f"{B}test_headers")
 
 
 ANSWERS = (
@@ -216,27 +217,27 @@ ANSWERS = (
     header("referrer-policy", 'b"no-referrer"'),
     header("cross-origin-opener-policy", 'b"same-origin"'),
     header("cross-origin-resource-policy", 'b"same-origin"'),
-    one("data is not cached", HEADERS, 'else b"no-store"', f"{T}test_headers", put='else b"no-cache"'),
-    one("policy: nothing but what is named", HEADERS, "default-src 'none'; ", f"{T}test_headers"),
+    one("data is not cached", HEADERS, 'else b"no-store"', f"{B}test_headers", put='else b"no-cache"'),
+    one("policy: nothing but what is named", HEADERS, "default-src 'none'; ", f"{B}test_headers"),
     one(
         "policy: no inline script",
         HEADERS,
         "script-src 'self'",
-        f"{T}test_headers",
+        f"{B}test_headers",
         put="script-src 'self' 'unsafe-inline'",
     ),
     one(
         "policy: no inline style",
         HEADERS,
         "style-src 'self'",
-        f"{T}test_headers",
+        f"{B}test_headers",
         put="style-src 'self' 'unsafe-inline'",
     ),
-    one("policy: scripts are ours", HEADERS, "script-src 'self'", f"{T}test_headers", put="script-src *"),
-    one("policy: pages talk to us alone", HEADERS, "connect-src 'self'", f"{T}test_headers", put="connect-src *"),
-    one("policy: forms go to us alone", HEADERS, "form-action 'self'; ", f"{T}test_headers"),
-    one("policy: the base is ours", HEADERS, "base-uri 'self'; ", f"{T}test_headers"),
-    one("policy: nobody frames us", HEADERS, "; frame-ancestors 'none'", f"{T}test_headers"),
+    one("policy: scripts are ours", HEADERS, "script-src 'self'", f"{B}test_headers", put="script-src *"),
+    one("policy: pages talk to us alone", HEADERS, "connect-src 'self'", f"{B}test_headers", put="connect-src *"),
+    one("policy: forms go to us alone", HEADERS, "form-action 'self'; ", f"{B}test_headers"),
+    one("policy: the base is ours", HEADERS, "base-uri 'self'; ", f"{B}test_headers"),
+    one("policy: nobody frames us", HEADERS, "; frame-ancestors 'none'", f"{B}test_headers"),
     one(
         "a fault of ours shows no traceback",
         "server/problems.py",

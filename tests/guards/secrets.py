@@ -4,7 +4,7 @@ from tests.guards.fencing import one
 
 REDACT = "core/redact.py"
 VIEWS = "server/views.py"
-MASKED = "tests/server/test_auth.py::test_secrets_are_masked[memory]"
+MASKED = "tests/server/test_secrets.py::test_secrets_are_masked[memory]"
 EVERYWHERE = "tests/server/test_hostile.py::"
 HOSTILE = "tests/cli/test_hostile.py::"
 

@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from tasklib import Config
 from tasklib.core.registry import Registry, TaskOptions, define
@@ -14,6 +16,8 @@ from tasklib.server import ServerSettings, create_app
 from tasklib.server.tokens import Role, new_token
 
 TOKEN = "an-admin-token-of-the-tests"
+BROWSER = {"Sec-Fetch-Site": "same-origin"}
+"""What a browser says of itself when one of our own pages asks."""
 
 
 def send_email(to: str, times: int = 1) -> None: ...
@@ -45,6 +49,17 @@ async def memory_engine(memory_url: str) -> AsyncIterator[Engine]:
 def make_app(engine: Engine, registry: Registry | None = None, **settings: Any) -> FastAPI:
     given = ServerSettings(**{"token": TOKEN, **settings})
     return create_app(engine, registry=registry or Registry(), settings=given)
+
+
+def mounted(app: FastAPI, how: str) -> tuple[Any, str]:
+    """The application in another one, and the path it has there."""
+    if how == "alone":
+        return app, ""
+    if how == "starlette":
+        return Starlette(routes=[Mount("/ops/queue", app)]), "/ops/queue"
+    outer = FastAPI()
+    outer.mount("/tasks", app)
+    return outer, "/tasks"
 
 
 def client_of(app: Any, token: str | None = TOKEN, **options: Any) -> httpx.AsyncClient:
