@@ -2,4 +2,5 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.model.laws", "tests.model.machine")
+for module in ("ground", "laws", "operating", "working"):
+    pytest.register_assert_rewrite(f"tests.model.{module}")

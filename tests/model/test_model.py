@@ -13,7 +13,8 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.conftest import SEED
 from tests.model.benches import Benches
-from tests.model.machine import QueueMachine
+from tests.model.operating import Operating
+from tests.model.working import Working
 
 EXAMPLES = int(os.environ.get("TASKLIB_MODEL_EXAMPLES", "15"))
 STEPS = int(os.environ.get("TASKLIB_MODEL_STEPS", "50"))
@@ -37,7 +38,7 @@ def test_all_engines_do_what_the_model_does(benches: Benches):
     )
 
     @hypothesis.seed(int(os.environ[SEED]))
-    class Machine(QueueMachine):
+    class Machine(Working, Operating):
         pass
 
     Machine.benches, Machine.happened = benches, Counter()
