@@ -26,7 +26,7 @@ from tasklib import Config
 from tasklib.core import decide
 from tasklib.core.outcome import Completed
 from tasklib.engine.backends import make_store
-from tasklib.stores.base import ClaimRequest
+from tasklib.stores.values import ClaimRequest
 
 CLAIMERS = (1, 4, 16, 64, 256)
 PROCESSES = 4

@@ -21,7 +21,8 @@ from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, NewTask
 from tasklib.engine.backends import make_store
 from tasklib.engine.submission import NO_OPTIONS, new_tasks
-from tasklib.stores.base import ClaimRequest, Held, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ClaimRequest, Held
 
 BATCHES = (1, 100, 1000)
 POLICY = RetryPolicy()

@@ -8,7 +8,7 @@ from tasklib.engine import bulk
 from tasklib.engine.bulk import Action
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 from tasklib.testing import drain_async
 
 

@@ -18,7 +18,8 @@ from tasklib.core.registry import Registry, TaskOptions, define
 from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings, create_app
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import WORK, apply, claim, completed, submit_several
 from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async

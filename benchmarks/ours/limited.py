@@ -8,7 +8,7 @@ from benchmarks.ours.queue import Tasklib
 from benchmarks.starts import mark
 from tasklib import submit_many, task
 from tasklib.engine.default import default_engine
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 
 RATE = 100.0
 CONCURRENCY = 4

@@ -25,7 +25,7 @@ from tasklib import (
 from tasklib.core.errors import TaskConflict
 from tasklib.engine.engine import Engine
 from tasklib.server.app import create_app
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 TOKEN = "the-admin-token-of-this-test"
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from tasklib.core.errors import TRANSIENT_OR_SLOW, TaskConflict, TaskNotFound
 from tasklib.core.task import Task
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ControlChange, Filter
+from tasklib.stores.values import ControlChange, Filter
 from tests.chaos import app
 
 PAUSED = ("flaky", "snoozes", "errand")

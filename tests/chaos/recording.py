@@ -13,7 +13,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Claimed, ClaimRequest, Extension, Held, Inserted
+from tasklib.stores.values import Claimed, ClaimRequest, Extension, Held, Inserted
 from tests.chaos.history import History
 
 

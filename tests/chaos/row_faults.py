@@ -17,7 +17,7 @@ from tasklib.core.options import SubmitOptions
 from tasklib.core.outcome import Completed
 from tasklib.core.task import Claim
 from tasklib.engine.submission import new_task
-from tasklib.stores.base import ClaimRequest
+from tasklib.stores.values import ClaimRequest
 from tests.chaos import app
 from tests.chaos.crew import ROOT
 from tests.chaos.faults import TABLES, Missed, fault

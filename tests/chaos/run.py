@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 from tests.chaos import ledger
 from tests.chaos.checker import check
 from tests.chaos.deck import deck

@@ -12,7 +12,7 @@ from tasklib.core.options import SubmitOptions
 from tasklib.core.task import NewTask
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task, prepare_call
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 from tests.chaos import app
 
 PER_SECOND = 25.0

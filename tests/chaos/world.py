@@ -17,7 +17,7 @@ from tasklib import Config, is_terminal
 from tasklib.core.errors import TRANSIENT, TaskNotFound
 from tasklib.core.options import SubmitOptions
 from tasklib.engine.submission import prepare_call
-from tasklib.stores.base import ControlChange, Count, Filter
+from tasklib.stores.values import ControlChange, Count, Filter
 from tests.chaos import ledger
 from tests.chaos.crew import Crew, Member
 from tests.chaos.faults import Missed

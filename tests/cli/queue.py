@@ -9,7 +9,7 @@ from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task, prepare_call
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 from tasklib.testing.drain import drain
 
 registry = Registry()

@@ -19,7 +19,7 @@ from tasklib.core.task import Task
 from tasklib.engine import copying
 from tasklib.engine.engine import Engine
 from tasklib.server.tokens import Role, new_token
-from tasklib.stores.base import ControlChange, Filter, NameStats
+from tasklib.stores.values import ControlChange, Filter, NameStats
 from tasklib.testing.suite.builders import beat_of, claim_one, in_phase, new_task, submit
 from tests.cli.running import Cli
 

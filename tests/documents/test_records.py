@@ -16,7 +16,7 @@ from tasklib.core.task import Claim
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ClaimRequest
+from tasklib.stores.values import ClaimRequest
 from tasklib.testing.drain import drain_async
 from tests.documents.printed import compare, records
 

@@ -11,7 +11,7 @@ import pytest
 
 import tasklib
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ClaimRequest
+from tasklib.stores.values import ClaimRequest
 from tasklib.testing.drain import drain_async
 from tests.documents.printed import DEFINE, run_printed
 

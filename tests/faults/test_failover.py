@@ -14,8 +14,8 @@ from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
 from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import apply, claim, completed, fetch, submit
 from tests.faults.standby import Standby, url_of, wait_for_standby
 from tests.servers import PostgresServer

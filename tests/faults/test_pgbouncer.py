@@ -11,8 +11,8 @@ import pytest
 from tasklib import Config, TaskState
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
 from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.values import Filter
 from tasklib.testing.suite import OpenStore
 from tasklib.testing.suite.batches import Batches
 from tasklib.testing.suite.cancelling import Cancelling

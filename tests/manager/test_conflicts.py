@@ -23,7 +23,7 @@ from tasklib import (
     WrongWorker,
 )
 from tasklib.doors.blocking import run_blocking
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 
 SETTLES: dict[str, Callable[..., Any]] = {
     "complete": lambda manager, task_id, **claim: manager.complete(task_id, 1, **claim),

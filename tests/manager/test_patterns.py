@@ -20,8 +20,8 @@ from tasklib.doors.blocking import run_apart, run_blocking
 from tasklib.doors.functions import task as task_decorator
 from tasklib.doors.managed import managed
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.values import Filter
 
 
 def process(payload: Any) -> bytes:

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tasklib.core.decide import Verdict
 from tasklib.core.task import Task
-from tasklib.stores.base import Filter, NameStats, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter, NameStats
 from tests.model import laws
 from tests.model.benches import PATIENCE, Bench, Benches
 from tests.model.queue import Queue

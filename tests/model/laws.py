@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from uuid import UUID
 
-from tasklib.stores.base import NameStats
+from tasklib.stores.values import NameStats
 from tests.model.rows import Row
 
 TERMINAL = ("completed", "failed", "cancelled")

@@ -10,7 +10,8 @@ from tasklib.core import decide
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import MaxAttemptsReached
 from tasklib.core.task import Task
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tests.model import laws
 from tests.model.benches import Bench
 from tests.model.ground import Ground, has, of_age

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core.decide import Verdict
-from tasklib.stores.base import NameStats
+from tasklib.stores.values import NameStats
 from tests.model.rows import Row
 
 ALL = ""

@@ -9,7 +9,7 @@ from tasklib.core import codec, decide
 from tasklib.core.decide import Change
 from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.base import NameStats
+from tasklib.stores.values import NameStats
 from tests.model.benches import HALF, Bench
 from tests.model.queue import LOST, Ending, Held
 from tests.model.rows import Row

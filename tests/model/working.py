@@ -9,8 +9,9 @@ from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, Task
-from tasklib.stores import base
-from tasklib.stores.base import ClaimRequest, Store
+from tasklib.stores import values
+from tasklib.stores.base import Store
+from tasklib.stores.values import ClaimRequest
 from tasklib.testing.suite.builders import beat_of, next_id
 from tests.model.benches import Bench
 from tests.model.ground import Ground, has, of_age
@@ -189,7 +190,7 @@ class Working(Ground):
 
         async def beat(bench: Bench, store: Store) -> tuple[set[tuple[UUID, int]], list[tuple[UUID, bool, bool]]]:
             await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
-            leases = [base.Held(each.id, each.version) for each in known]
+            leases = [values.Held(each.id, each.version) for each in known]
             extended = await store.extend(worker, leases, lease)
             return {(each.id, each.version) for each in await store.held(worker)}, [
                 (each.id, each.held, each.cancel_requested) for each in extended

@@ -11,7 +11,8 @@ from tasklib.core.errors import TaskConflict, TaskNotFailed, TaskNotFound, TaskN
 from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import NameStats, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import NameStats
 from tasklib.testing.suite.builders import claim, completed, failed, lease_of, released, stopped, submit
 from tests.races.turns import Choose, Stepping, Turns
 

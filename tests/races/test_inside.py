@@ -15,7 +15,8 @@ from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.errors import StoreUnavailable
 from tasklib.core.task import Claim, Task
-from tasklib.stores.base import ControlChange, NameStats, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange, NameStats
 from tasklib.testing.suite.builders import ANNA, cancelled, claim, completed, expired, failed, fetch, lease_of, submit
 from tests.waiting import eventually_async
 

@@ -16,7 +16,7 @@ from tasklib.server.auth import PUBLIC, need_of
 from tasklib.server.dashboard import PAGES
 from tasklib.server.sessions import Sessions
 from tasklib.server.tokens import GRANTS, Keyring, Need, Role
-from tasklib.stores.base import Token
+from tasklib.stores.values import Token
 from tests.server.conftest import BROWSER, TOKEN, client_of, make_app, mounted, refused, token_for
 
 

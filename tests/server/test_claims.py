@@ -9,7 +9,7 @@ import pytest
 
 from tasklib.engine.engine import Engine
 from tasklib.server.tokens import Role
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 from tests.server.conftest import client_of, make_app, refused, token_for
 from tests.server.serving import serving
 from tests.waiting import eventually_async

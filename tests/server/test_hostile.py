@@ -9,7 +9,7 @@ import pytest
 from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
 from tasklib.server.tokens import Role
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import apply, beat_of, claim_one, completed, failed, released, submit
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
 from tests.server.conftest import client_of, make_app, token_for

@@ -8,7 +8,7 @@ import pytest
 
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import beat_of, claim_one, in_phase, submit
 
 

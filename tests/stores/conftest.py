@@ -7,9 +7,10 @@ import apsw
 import psycopg
 import pytest
 
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.values import Filter
 from tests.stores.proxy import Proxy
 
 Execute = Callable[[str], None]

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LATELY = datetime.fromtimestamp(1_700_050_000, UTC)

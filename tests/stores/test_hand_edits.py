@@ -3,7 +3,8 @@
 from tasklib.core.decide import Verdict
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import (
     apply,
     cancelled,

@@ -7,7 +7,7 @@ import pytest
 import tasklib
 from tasklib import TaskManager
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 
 @pytest.mark.parametrize(

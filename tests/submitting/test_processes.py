@@ -94,7 +94,7 @@ print(asyncio.run(main()))
 
 FORK_AMID_SUBMITS = """
 from tasklib.engine.default import default_engine
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 add.submit(0, 0)
 stop = threading.Event()

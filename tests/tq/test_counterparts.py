@@ -17,7 +17,8 @@ from tasklib.core.outcome import Completed, Failed
 from tasklib.core.registry import define_handler
 from tasklib.core.task import Claim
 from tasklib.doors.blocking import run_blocking
-from tasklib.stores.base import ClaimRequest, ControlChange, Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ClaimRequest, ControlChange, Filter
 from tasklib.worker import runner
 from tests.tq.looking import need
 from tests.waiting import eventually

@@ -16,7 +16,7 @@ from tasklib.doors.blocking import run_blocking
 from tasklib.doors.tq import FluentQueue
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 from tests.tq.looking import need
 from tests.waiting import eventually, eventually_async
 

@@ -12,7 +12,7 @@ import pytest
 
 from tasklib import Task, TaskQueue, TaskState
 from tasklib.doors.blocking import run_blocking
-from tasklib.stores.base import ControlChange, Filter
+from tasklib.stores.values import ControlChange, Filter
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[2]

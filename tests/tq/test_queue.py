@@ -13,7 +13,7 @@ from tasklib import (
 from tasklib.core.retry import RetryPolicy
 from tasklib.doors.blocking import run_blocking
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ClaimRequest, ControlChange, Controls
+from tasklib.stores.values import ClaimRequest, ControlChange, Controls
 from tests.tq.looking import need
 from tests.waiting import eventually
 

@@ -17,7 +17,8 @@ from playwright.async_api import Browser, Page, async_playwright
 from tasklib import Config
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ClaimRequest, ControlChange, Store, WorkerBeat
+from tasklib.stores.base import Store
+from tasklib.stores.values import ClaimRequest, ControlChange, WorkerBeat
 from tasklib.testing.suite.builders import completed, failed, new_task
 from tests.server.serving import serving
 from tests.ui.chromium import find_or_install

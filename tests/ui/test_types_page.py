@@ -7,7 +7,7 @@ from playwright.async_api import Locator, Page, Route, expect
 
 from tasklib import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ControlChange
+from tasklib.stores.values import ControlChange
 from tests.ui.conftest import Axe
 from tests.ui.console import Console
 from tests.ui.looks import in_both_themes, on_postgres, one_engine

@@ -6,7 +6,7 @@ from pathlib import Path
 from tasklib import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 from tests.nats_servers import NatsCluster
 from tests.waiting import eventually_async
 from tests.worker import app

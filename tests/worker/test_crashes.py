@@ -15,7 +15,7 @@ from tasklib.core.outcome import Completed
 from tasklib.core.retry import RetryPolicy
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ClaimRequest, ControlChange, Filter
+from tasklib.stores.values import ClaimRequest, ControlChange, Filter
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
 from tests.worker.processes import Fleet, WorkerProcess, fleet_on

@@ -12,7 +12,7 @@ from tasklib.core.task import Claim, Task
 from tasklib.engine.backends import Backend
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Claimed, ClaimRequest
+from tasklib.stores.values import Claimed, ClaimRequest
 from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
 

@@ -11,7 +11,7 @@ from tasklib import Config, TaskState, TaskWorker, task
 from tasklib.core.registry import Registry
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import ControlChange, Filter
+from tasklib.stores.values import ControlChange, Filter
 from tasklib.worker.janitor import Janitor
 from tests.servers import PostgresServer
 from tests.waiting import eventually_async

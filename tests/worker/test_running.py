@@ -8,7 +8,7 @@ import pytest
 from tasklib import TaskCancelled, TaskState, TaskWorker, current_task, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Claimed, ClaimRequest, Filter
+from tasklib.stores.values import Claimed, ClaimRequest, Filter
 from tasklib.testing import drain_async
 from tasklib.worker import intake
 from tests.waiting import eventually_async

@@ -20,7 +20,7 @@ from tasklib.cli.times import absolute, relative, span
 from tasklib.core.errors import InvalidInput
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Controls, Finding, NameStats, WorkerInfo
+from tasklib.stores.values import Controls, Finding, NameStats, WorkerInfo
 
 _PANEL = "Operations"
 _COUNTS = ("pending", "running", "waiting", "completed", "failed", "cancelled")

@@ -11,7 +11,7 @@ from tasklib.cli.command import command
 from tasklib.cli.session import Session
 from tasklib.core.errors import InvalidInput
 from tasklib.core.options import check_name
-from tasklib.stores.base import UNSET, ControlChange, Controls
+from tasklib.stores.values import UNSET, ControlChange, Controls
 
 _PANEL = "Operations"
 ALL = ""

@@ -34,7 +34,7 @@ from tasklib.core.errors import MissingExtra, TaskConflict, TaskLibError
 from tasklib.core.task import TaskState, is_terminal
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 TASKS = "tasklib.cli.demo_tasks"
 _TICK_SECONDS = 0.15

@@ -24,7 +24,7 @@ from tasklib.core.task import NewTask, Task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task, prepare_call
-from tasklib.stores.base import Filter, Inserted, Page
+from tasklib.stores.values import Filter, Inserted, Page
 
 _PANEL = "Tasks"
 _STDIN = "-"

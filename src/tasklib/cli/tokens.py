@@ -16,7 +16,7 @@ from tasklib.cli.times import absolute
 from tasklib.core.errors import MissingExtra
 from tasklib.core.options import check_name
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import AuditEntry, Token
+from tasklib.stores.values import AuditEntry, Token
 
 _PANEL = "Operations"
 ACTOR = "command line"

@@ -20,7 +20,7 @@ from tasklib.engine import events
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import NO_OPTIONS, prepare_call, prepare_calls
-from tasklib.stores.base import Inserted
+from tasklib.stores.values import Inserted
 
 P = ParamSpec("P")
 C = TypeVar("C")

@@ -19,7 +19,7 @@ from tasklib.doors.functions import TaskFunction, store, store_blocking
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import prepare_call, prepare_calls
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 AnyTask = TaskFunction[..., Any, Any] | Callable[..., Any]
 

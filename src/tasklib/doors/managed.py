@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tasklib.core.envelope import unpack
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 
 class TaskStatus(StrEnum):

@@ -25,7 +25,7 @@ from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task
-from tasklib.stores.base import ControlChange, NameStats
+from tasklib.stores.values import ControlChange, NameStats
 from tasklib.worker.background import BackgroundWorker
 from tasklib.worker.worker import MOST_CONCURRENCY, TaskWorker
 

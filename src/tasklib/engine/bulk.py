@@ -12,7 +12,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TaskConflict
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Count, Filter
+from tasklib.stores.values import Count, Filter
 
 BATCH = 500
 COUNT_CAP = 1_000_000

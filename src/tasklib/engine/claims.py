@@ -17,7 +17,8 @@ from tasklib.core.outcome import Outcome
 from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine import events
 from tasklib.engine.engine import TRIES, Engine, worker_lost
-from tasklib.stores.base import Claimed, ClaimRequest, Controls, Held, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Claimed, ClaimRequest, Controls, Held
 
 POLL_SECONDS = 0.5
 """How often a claim that waits looks again when no wake-up comes."""

@@ -10,7 +10,8 @@ from tasklib.core.decide import Verdict
 from tasklib.core.errors import QueueInUse
 from tasklib.engine.engine import Engine
 from tasklib.engine.waiting import is_live
-from tasklib.stores.base import ControlChange, Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange, Filter
 
 BATCH = 500
 

@@ -20,7 +20,8 @@ from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
 from tasklib.engine.filters import checked
 from tasklib.engine.together import Together
-from tasklib.stores.base import (
+from tasklib.stores.base import Store
+from tasklib.stores.values import (
     Age,
     ControlChange,
     Controls,
@@ -30,7 +31,6 @@ from tasklib.stores.base import (
     NameStats,
     Page,
     Point,
-    Store,
     WorkerInfo,
 )
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from tasklib.core import decide
 from tasklib.core.outcome import Completed, Failed, Outcome
 from tasklib.core.task import Claim, NewTask
-from tasklib.stores.base import Inserted
+from tasklib.stores.values import Inserted
 
 log = logging.getLogger("tasklib.tasks")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tasklib.core.codec import text_problem
 from tasklib.core.errors import InvalidOption
 from tasklib.core.options import check_tags
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 
 def checked(where: Filter) -> Filter:

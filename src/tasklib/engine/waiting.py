@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tasklib.core.lifecycle import Phase, phase_of
 from tasklib.core.task import Task
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Controls, NameStats, WorkerInfo
+from tasklib.stores.values import Controls, NameStats, WorkerInfo
 
 
 class Cause(StrEnum):

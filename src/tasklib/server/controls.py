@@ -9,7 +9,7 @@ from tasklib.server.schemas import ControlsView, Paused, RateLimit, RateLimitSet
 from tasklib.server.service import Served, Service, Who
 from tasklib.server.tokens import Identity
 from tasklib.server.views import control_fields, control_view
-from tasklib.stores.base import ControlChange, Controls
+from tasklib.stores.values import ControlChange, Controls
 
 router = APIRouter(tags=["controls"])
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from tasklib.core.errors import InvalidInput
 from tasklib.core.options import check_tags
 from tasklib.server.schemas import BulkFilter, ListQuery, Status
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 
 def of_query(query: ListQuery) -> Filter:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Point
+from tasklib.stores.values import Point
 
 FIRST_LOOK_SECONDS = 3600.0
 LATE_SECONDS = 180.0

@@ -13,7 +13,7 @@ from tasklib.engine.waiting import is_live
 from tasklib.server.docs import problems
 from tasklib.server.meters import Meters
 from tasklib.server.service import Served
-from tasklib.stores.base import Controls, NameStats, WorkerInfo
+from tasklib.stores.values import Controls, NameStats, WorkerInfo
 
 router = APIRouter(tags=["figures"])
 

@@ -15,7 +15,7 @@ from tasklib.server.docs import problems
 from tasklib.server.fields import Name
 from tasklib.server.schemas import Given, Series, SeriesPoint
 from tasklib.server.service import Served
-from tasklib.stores.base import Age, Point
+from tasklib.stores.values import Age, Point
 
 router = APIRouter(prefix="/api", tags=["figures"])
 

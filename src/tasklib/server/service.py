@@ -25,7 +25,7 @@ from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
 from tasklib.server.tokens import Identity, Keyring
 from tasklib.server.views import detail_view, task_view
-from tasklib.stores.base import AuditEntry
+from tasklib.stores.values import AuditEntry
 
 log = logging.getLogger("tasklib.server")
 

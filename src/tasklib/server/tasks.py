@@ -31,7 +31,7 @@ from tasklib.server.schemas import (
 from tasklib.server.service import Served, Who
 from tasklib.server.submits import prepare
 from tasklib.server.views import stats_view
-from tasklib.stores.base import Count
+from tasklib.stores.values import Count
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""

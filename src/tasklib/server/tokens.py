@@ -16,7 +16,7 @@ from tasklib.core.errors import StoreError
 from tasklib.core.options import check_name
 from tasklib.engine.engine import Engine
 from tasklib.server.settings import ServerSettings
-from tasklib.stores.base import Token
+from tasklib.stores.values import Token
 
 log = logging.getLogger("tasklib.server")
 

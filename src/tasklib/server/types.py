@@ -15,7 +15,7 @@ from tasklib.server.problems import Refused
 from tasklib.server.schemas import ControlSet, Types, TypeView
 from tasklib.server.service import Served, Service, Who
 from tasklib.server.views import control_fields, counts_of
-from tasklib.stores.base import UNSET, ControlChange, Controls, NameStats
+from tasklib.stores.values import UNSET, ControlChange, Controls, NameStats
 
 router = APIRouter(prefix="/api/types", tags=["types"])
 

@@ -23,7 +23,7 @@ from tasklib.server.schemas import (
     WaitingReason,
     WorkerView,
 )
-from tasklib.stores.base import AuditEntry, Controls, NameStats, WorkerInfo
+from tasklib.stores.values import AuditEntry, Controls, NameStats, WorkerInfo
 
 Redact = Callable[[Any], Any]
 

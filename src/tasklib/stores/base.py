@@ -13,231 +13,33 @@ Rules that hold for every verb:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.task import Claim, NewTask, Task
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What an engine can and cannot do. The suite reads them, so that nothing is skipped by name."""
-
-    engine: str
-    callers_transaction: bool
-    """A submit can join the caller's own database transaction."""
-    shared_between_processes: bool = True
-    wakes: bool = True
-    """False: no wake-ups can be had (PgBouncer in transaction mode), so polling must not back off."""
-
-
-class Inserted(NamedTuple):
-    id: UUID
-    created: bool
-    """False: a task with this idempotency key was there, and `id` is its id."""
-    created_at: datetime | None = None
-    """When, if the insert itself told."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimRequest:
-    worker_id: str
-    names: Sequence[str]
-    """Only tasks of these names are claimed."""
-    slots: int
-    """How many can start at once."""
-    prefetch: int = 0
-    """How many more may be taken to wait in the worker; never tasks that must run alone, or types with limits."""
-    lease_seconds: float = 600.0
-    per_name: dict[str, int] = field(default_factory=dict)
-    """At most this many of a name in this claim (a worker's own parallelism for a type)."""
-
-
-class Claimed(NamedTuple):
-    claims: list[Claim]
-    """In the order of SPEC: priority, then first come first served."""
-    next_due_in: float | None
-    """Seconds until something may become claimable through time alone (a due time, a rate limit's next permit): a hint
-    for how long to sleep, looked up only when fewer than `slots` were claimed. None: nothing waits."""
-
-
-class Held(NamedTuple):
-    """A lease as its holder knows it."""
-
-    id: UUID
-    version: int
-
-
-class Extension(NamedTuple):
-    id: UUID
-    held: bool
-    """False: the claim is no longer this worker's."""
-    cancel_requested: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerBeat:
-    """What a worker tells of itself with each heartbeat."""
-
-    id: str
-    hostname: str
-    pid: int
-    names: Sequence[str]
-    concurrency: int
-    running: int
-    listening: bool = True
-    """False: too busy to want wake-ups."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerInfo:
-    id: str
-    hostname: str
-    pid: int
-    names: tuple[str, ...]
-    concurrency: int
-    running: int
-    started_at: datetime
-    seen_at: datetime
-    stopped_at: datetime | None
-    """Set when it said goodbye; rows of stopped and long lost workers are pruned."""
-    seconds_since_seen: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Controls:
-    """Pause and limits of one type, or of all (`name` is the empty string)."""
-
-    name: str = ""
-    paused: bool = False
-    rate: float | None = None
-    """Starts a second for the whole fleet: the operator's value if set, else the code's default. None: no limit."""
-    concurrency: int | None = None
-    """Running at once in the whole fleet."""
-    operator_rate: float | None = None
-    default_rate: float | None = None
-
-
-class Unset:
-    """Marks a control that is to stay as it is."""
-
-
-UNSET = Unset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlChange:
-    name: str = ""
-    paused: bool | Unset = UNSET
-    operator_rate: float | Unset | None = UNSET
-    """None clears the operator's value; 0 means: no limit, whatever the code says."""
-    default_rate: float | Unset | None = UNSET
-    concurrency: int | Unset | None = UNSET
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
-    """What a list, a count or a bulk action is about. All given conditions must hold."""
-
-    names: Sequence[str] | None = None
-    name_prefix: str | None = None
-    states: Sequence[str] | None = None
-    terminal: bool | None = None
-    """With `failed`: True for final failures only, False for those that wait for a retry."""
-    tags: dict[str, Any] | None = None
-    """Each pair must be in the task's tags."""
-    worker_id: str | None = None
-    """What runs under this worker."""
-    error_text: str | None = None
-    """Taken literally (no wildcards), case-insensitive."""
-    created_after: datetime | None = None
-    """This instant or later."""
-    created_before: datetime | None = None
-    """Earlier than this instant."""
-    ids: Sequence[UUID] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    tasks: list[Task]
-    next_cursor: UUID | None
-    """The id to continue behind; None at the end."""
-
-
-class Count(NamedTuple):
-    value: int
-    capped: bool
-    """True: there are more than `value`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameStats:
-    """Counts of one type. Active states are counted, finished ones come from the counters that every settle keeps."""
-
-    pending: int = 0
-    running: int = 0
-    waiting: int = 0
-    """Failed, with a retry to come. `failed` does not include them."""
-    completed: int = 0
-    failed: int = 0
-    cancelled: int = 0
-    oldest_due_seconds: float | None = None
-    """How long the longest-waiting due task of this type has been due."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One cell of the series behind charts: moves of one kind in one minute."""
-
-    minute: datetime
-    name: str
-    state: str
-    """completed, failed, cancelled, or `retried` for a failure with attempts left."""
-    bucket: int
-    """Index into decide.LATENCY_BOUNDS_MS; UNTIMED for moves that ran nothing."""
-    count: int
-    run_ms: int
-
-
-class Age(NamedTuple):
-    """One sample of the backlog, or the mean of several."""
-
-    minute: datetime
-    name: str
-    """Empty for the oldest of all types; a type without one had nothing due when the others were sampled."""
-    seconds: float
-    """How long the longest-waiting due task had been due."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A key to the REST API. Only its hash is kept."""
-
-    id: str
-    """Public: what lists and revocations name it by."""
-    label: str
-    role: str
-    digest: str
-    """SHA-256 of the token, in hexadecimal."""
-    created_at: datetime | None = None
-    revoked_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AuditEntry:
-    """Who did what: an operator's action on a task, on many, or on a control."""
-
-    actor: str
-    action: str
-    task_id: UUID | None = None
-    name: str | None = None
-    detail: str = "{}"
-    """JSON text."""
-    at: datetime | None = None
-    """The store's clock; None until it is stored."""
+from tasklib.stores.values import (
+    Age,
+    AuditEntry,
+    Claimed,
+    ClaimRequest,
+    ControlChange,
+    Controls,
+    Count,
+    Extension,
+    Filter,
+    Finding,
+    Held,
+    Inserted,
+    NameStats,
+    Page,
+    Point,
+    Token,
+    Traits,
+    WorkerBeat,
+    WorkerInfo,
+)
 
 
 class Store(Protocol):
@@ -437,11 +239,3 @@ class Admin(Protocol):
         ...
 
     async def check_up(self) -> list[Finding]: ...
-
-
-class Finding(NamedTuple):
-    level: str
-    """ok, warning or error"""
-    subject: str
-    message: str
-    advice: str = ""

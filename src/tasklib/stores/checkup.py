@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tasklib.stores.base import Finding
+from tasklib.stores.values import Finding
 
 LEASE_ENDS_SOON = 10.0
 """Seconds. A worker that lives extends its leases long before."""

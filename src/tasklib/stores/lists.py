@@ -18,7 +18,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tasklib.core.ids import uuid7
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 FINISHED = ("completed", "failed", "cancelled")
 

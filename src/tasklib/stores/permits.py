@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from tasklib.stores.base import Controls
+from tasklib.stores.values import Controls
 
 ALL = ""
 """The name under which the controls for all types are kept."""

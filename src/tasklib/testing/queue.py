@@ -13,8 +13,8 @@ from tasklib.doors.blocking import run_blocking
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import forget_memory
+from tasklib.stores.values import Filter
 from tasklib.testing.drain import drain, drain_async
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tasklib.core.registry import TaskType
 from tasklib.core.task import Claim
-from tasklib.stores.base import Held
+from tasklib.stores.values import Held
 from tasklib.worker.current import RunningTask
 
 LEASE_MARGIN_SECONDS = 2.0

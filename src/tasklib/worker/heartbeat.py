@@ -18,7 +18,8 @@ from tasklib.core.outcome import Failed
 from tasklib.engine import events
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Store, WorkerBeat
+from tasklib.stores.base import Store
+from tasklib.stores.values import WorkerBeat
 from tasklib.worker import runner
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.slots import Lane, Slots

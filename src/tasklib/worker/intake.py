@@ -14,7 +14,8 @@ from tasklib.core.outcome import Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Claimed, ClaimRequest, Held, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Claimed, ClaimRequest, Held
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.pace import PREFETCH_LIMIT, SLICE_SECONDS, Pace

@@ -12,8 +12,8 @@ import pytest
 
 from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
-from tasklib.stores.base import ControlChange, Filter, Inserted
 from tasklib.stores.nats import NatsStore
+from tasklib.stores.values import ControlChange, Filter, Inserted
 from tasklib.testing.suite.builders import (
     ANNA,
     WORK,

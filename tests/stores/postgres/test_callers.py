@@ -23,8 +23,8 @@ from sqlalchemy.orm import Session
 from tasklib.core.errors import Unsupported
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Inserted
 from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.values import Inserted
 from tasklib.testing.suite.builders import ANNA, WORK, beat_of, fetch, new_task, submit, within_deadline
 
 Finish = Callable[[], Awaitable[None]]

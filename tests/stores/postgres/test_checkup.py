@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from tasklib.stores.base import Finding
 from tasklib.stores.postgres import PostgresStore, checkup, culprits
+from tasklib.stores.values import Finding
 from tasklib.testing.suite.builders import apply, claim, completed, submit, submit_several
 from tests.databases import new_database
 from tests.stores.proxy import Proxy

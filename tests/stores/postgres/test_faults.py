@@ -7,8 +7,8 @@ import pytest
 
 from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
-from tasklib.stores.base import ControlChange, Filter, Inserted
 from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.values import ControlChange, Filter, Inserted
 from tasklib.testing.suite.builders import (
     ANNA,
     apply,

@@ -9,10 +9,10 @@ import pytest
 
 from tasklib.core.errors import StoreBusy
 from tasklib.stores import lists
-from tasklib.stores.base import Filter
 from tasklib.stores.postgres import PostgresStore, calls
 from tasklib.stores.postgres import listing as postgres_listing
 from tasklib.stores.postgres.calls import reading
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import submit_several
 from tests.stores.postgres.situations import SITUATIONS, asyncpg_of, bring_about, pages
 from tests.stores.served import FAILED, FINISHED, SERVED

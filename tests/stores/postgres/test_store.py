@@ -10,8 +10,8 @@ import pytest
 
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRefused, StoreUnavailable
 from tasklib.core.task import Claim
-from tasklib.stores.base import ControlChange, Filter
 from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.values import ControlChange, Filter
 from tasklib.testing.suite.builders import (
     WORK,
     apply,

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from tasklib.core.task import Task
-from tasklib.stores.base import ControlChange, Filter
 from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.values import ControlChange, Filter
 from tasklib.testing.suite.builders import (
     ANNA,
     apply,

@@ -8,7 +8,7 @@ import sys
 HEAD = """
 import asyncio, os, sys
 from tasklib.core.errors import StoreClosed
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 from tasklib.stores.sqlite import SqliteStore
 from tasklib.testing.suite.builders import *
 

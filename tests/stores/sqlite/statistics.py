@@ -6,8 +6,8 @@ import apsw
 import pytest
 
 from tasklib.core.task import NewTask
-from tasklib.stores.base import ClaimRequest
 from tasklib.stores.sqlite import claims, inserting
+from tasklib.stores.values import ClaimRequest
 from tasklib.testing.suite.builders import new_task
 
 Prepare = Callable[[apsw.Connection], None]

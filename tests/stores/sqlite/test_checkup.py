@@ -9,8 +9,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tasklib.stores.base import Finding
 from tasklib.stores.sqlite import SqliteStore, checkup, holders
+from tasklib.stores.values import Finding
 from tasklib.testing.suite.builders import submit, submit_several
 
 HOLD = """

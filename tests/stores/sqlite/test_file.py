@@ -16,10 +16,10 @@ from tasklib.core.errors import (
     StoreFull,
     StoreRefused,
 )
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore, filesystem, forget_memory
 from tasklib.stores.sqlite import checkup as checkup_module
 from tasklib.stores.sqlite.connection import check_version
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import (
     WORK,
     apply,

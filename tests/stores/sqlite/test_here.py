@@ -16,8 +16,8 @@ from tasklib.doors import functions
 from tasklib.doors.blocking import run_blocking
 from tasklib.doors.functions import store_blocking
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Filter, Inserted
 from tasklib.stores.sqlite import SqliteStore, forget_memory
+from tasklib.stores.values import Filter, Inserted
 from tasklib.testing.suite.builders import claim, new_task, within_deadline
 from tests.stores.conftest import number_of
 from tests.waiting import eventually_async

@@ -9,9 +9,9 @@ import pytest
 
 from tasklib.core.errors import StoreBusy
 from tasklib.stores import lists
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite import SqliteStore, lanes
 from tasklib.stores.sqlite import listing as sqlite_listing
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import submit, submit_several
 from tests.stores.served import LONG_AGO, SERVED
 from tests.stores.sqlite.statistics import Prepare, steps_of, whatever_the_statistics

@@ -7,9 +7,9 @@ import re
 import apsw
 import pytest
 
-from tasklib.stores.base import ClaimRequest
 from tasklib.stores.sqlite import claims, settling
 from tasklib.stores.sqlite.batches import SQL, _expanded
+from tasklib.stores.values import ClaimRequest
 from tasklib.testing.suite.builders import completed, new_task
 from tests.stores.sqlite.statistics import CLAIM, Prepare, insert, steps_of, whatever_the_statistics
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from tasklib.core import codec
 from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.base import Finding
 from tasklib.stores.checkup import LEASE_ENDS_SOON, SEEN_LATELY, clock, leases, unhandled
 from tasklib.stores.nats import schema
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.looks import Looks
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.operates import Workers
+from tasklib.stores.values import Finding
 
 _ROOMY_PAYLOAD = 2 * codec.MAX_BYTES + 256 * 1024
 """A payload and a result of the largest size, errors and history beside them."""

@@ -16,7 +16,6 @@ from datetime import datetime
 from uuid import UUID
 
 from tasklib.core.task import Claim, TaskState
-from tasklib.stores.base import Claimed, ClaimRequest
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Write
 from tasklib.stores.nats.clock import later, micros, written
@@ -26,6 +25,7 @@ from tasklib.stores.nats.index import Waiting
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, decode, to_claim
 from tasklib.stores.permits import ALL, Permits
+from tasklib.stores.values import Claimed, ClaimRequest
 
 _AT_ONCE = LARGEST_BATCH // 2
 

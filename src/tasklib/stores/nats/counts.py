@@ -20,11 +20,11 @@ from typing import NamedTuple
 from tasklib.core.decide import UNTIMED, Change
 from tasklib.core.errors import StoreError
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Age, Point
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.clock import EPOCH
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.values import Age, Point
 
 log = logging.getLogger("tasklib.store")
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Filter
+from tasklib.stores.values import Filter
 
 SEARCHED = 50_000
 """Searches by text or tag look at the newest so many tasks only."""

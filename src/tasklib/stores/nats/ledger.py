@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from tasklib.core.errors import StoreError
-from tasklib.stores.base import AuditEntry, Token
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.clock import instant, written
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.values import AuditEntry, Token
 
 
 async def add_token(bucket: Bucket, token: Token) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Count, Filter, NameStats, Page
 from tasklib.stores.nats import filters, keys
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.claims import read_records
@@ -21,6 +20,7 @@ from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.mirror import Depth, Mirror
 from tasklib.stores.nats.record import decode, to_task
 from tasklib.stores.nats.submits import half_written
+from tasklib.stores.values import Count, Filter, NameStats, Page
 
 _AT_ONCE = 500
 _FINISHED = ("completed", "failed", "cancelled")

@@ -12,7 +12,6 @@ from uuid import UUID
 
 from tasklib.core.decide import Verdict
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import ControlChange, Controls, Unset, WorkerBeat, WorkerInfo
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.claims import read_records
@@ -21,6 +20,7 @@ from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, to_task
+from tasklib.stores.values import ControlChange, Controls, Unset, WorkerBeat, WorkerInfo
 
 WORKERS_KEPT = timedelta(days=1)
 _AT_ONCE = LARGEST_BATCH // 4

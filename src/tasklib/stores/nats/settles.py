@@ -12,13 +12,13 @@ from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict, judge
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Extension, Held
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Write
 from tasklib.stores.nats.claims import read_records, write_of
 from tasklib.stores.nats.clock import instant, later, written
 from tasklib.stores.nats.counts import Counts
 from tasklib.stores.nats.held import HeldRecords
 from tasklib.stores.nats.record import Record, line_or_null, to_task
+from tasklib.stores.values import Extension, Held
 
 _AT_ONCE = LARGEST_BATCH // 2
 

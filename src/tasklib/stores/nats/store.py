@@ -11,7 +11,20 @@ from uuid import UUID
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed, Unsupported
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.base import (
+from tasklib.stores.nats import checkup, ledger, operates, restores, schema
+from tasklib.stores.nats.address import parse
+from tasklib.stores.nats.bucket import Bucket
+from tasklib.stores.nats.claims import Claims
+from tasklib.stores.nats.clock import Clock
+from tasklib.stores.nats.counts import Counts
+from tasklib.stores.nats.held import HeldRecords
+from tasklib.stores.nats.link import Link
+from tasklib.stores.nats.looks import Looks
+from tasklib.stores.nats.mirror import Mirror
+from tasklib.stores.nats.prunes import Prunes
+from tasklib.stores.nats.settles import Settles
+from tasklib.stores.nats.submits import Submits
+from tasklib.stores.values import (
     Age,
     AuditEntry,
     Claimed,
@@ -32,19 +45,6 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.nats import checkup, ledger, operates, restores, schema
-from tasklib.stores.nats.address import parse
-from tasklib.stores.nats.bucket import Bucket
-from tasklib.stores.nats.claims import Claims
-from tasklib.stores.nats.clock import Clock
-from tasklib.stores.nats.counts import Counts
-from tasklib.stores.nats.held import HeldRecords
-from tasklib.stores.nats.link import Link
-from tasklib.stores.nats.looks import Looks
-from tasklib.stores.nats.mirror import Mirror
-from tasklib.stores.nats.prunes import Prunes
-from tasklib.stores.nats.settles import Settles
-from tasklib.stores.nats.submits import Submits
 
 _TRAITS = Traits(engine="nats", callers_transaction=False)
 _FIRST_POLL = 1.0

@@ -10,12 +10,12 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Inserted
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.claims import write_of
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.record import decode, new_record
+from tasklib.stores.values import Inserted
 
 _LARGEST_BYTES = 64 * 1024 * 1024
 

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from tasklib.core.errors import Unsupported
-from tasklib.stores.base import Inserted
 from tasklib.stores.postgres.submits import Query, Steps
+from tasklib.stores.values import Inserted
 
 ACCEPTED = (
     "an asyncpg connection, a psycopg connection or cursor (sync or async), a psycopg2 connection or cursor, "

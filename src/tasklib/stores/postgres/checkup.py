@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.base import Finding
 from tasklib.stores.checkup import LEASE_ENDS_SOON, clock, leases, unhandled
 from tasklib.stores.postgres import culprits, schema
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.looks import fetch
+from tasklib.stores.values import Finding
 
 _OLDEST_VERSION = 120000
 _MANY_DEAD_ROWS = 100_000

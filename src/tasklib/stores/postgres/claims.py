@@ -11,10 +11,10 @@ from typing import TypeVar
 from uuid import UUID
 
 from tasklib.core.task import Claim
-from tasklib.stores.base import Claimed, ClaimRequest
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.limits import ALL, Room
+from tasklib.stores.values import Claimed, ClaimRequest
 
 N = TypeVar("N", int, float)
 

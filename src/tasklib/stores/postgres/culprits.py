@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tasklib.stores.base import Finding
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.looks import fetch
+from tasklib.stores.values import Finding
 
 OLD_TRANSACTION = timedelta(minutes=5)
 IDLE_TRANSACTION = timedelta(minutes=1)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import UUID
 
-from tasklib.stores.base import AuditEntry, Token
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.looks import fetch
+from tasklib.stores.values import AuditEntry, Token
 
 
 async def add_token(calls: Calls, token: Token) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.stores import lists
-from tasklib.stores.base import Count, Filter, Page
 from tasklib.stores.lists import Region
 from tasklib.stores.postgres.calls import Calls, reading
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.values import Count, Filter, Page
 
 
 async def page(

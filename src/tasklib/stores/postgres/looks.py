@@ -7,10 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Age, NameStats, Point, WorkerInfo
 from tasklib.stores.postgres.calls import Calls, reading
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.values import Age, NameStats, Point, WorkerInfo
 
 
 async def fetch(calls: Calls, name: str, *parameters: Any) -> list[Any]:

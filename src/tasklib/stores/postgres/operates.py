@@ -9,11 +9,11 @@ from uuid import UUID
 
 from tasklib.core.decide import Verdict
 from tasklib.core.task import Task
-from tasklib.stores.base import ControlChange, Controls, Unset, WorkerBeat
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.looks import fetch
 from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.values import ControlChange, Controls, Unset, WorkerBeat
 
 _STRETCH = 20_000
 """Rows that one statement of a prune looks at."""

@@ -10,10 +10,10 @@ from uuid import UUID
 
 from tasklib.core.decide import HISTORY_LIMIT, Change, Verdict, judge
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import Extension, Held
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.values import Extension, Held
 
 _FAR = 100 * 365 * 86400.0
 """Delays beyond a century would leave the calendar, and take the whole batch with them."""

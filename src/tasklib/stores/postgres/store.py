@@ -11,7 +11,24 @@ from uuid import UUID
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.base import (
+from tasklib.stores.postgres import (
+    callers,
+    checkup,
+    ledger,
+    listing,
+    looks,
+    operates,
+    restores,
+    schema,
+    settles,
+    submits,
+)
+from tasklib.stores.postgres.calls import Calls
+from tasklib.stores.postgres.claims import Claims
+from tasklib.stores.postgres.connect import parse
+from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.postgres.wake import Wakes
+from tasklib.stores.values import (
     Age,
     AuditEntry,
     Claimed,
@@ -32,23 +49,6 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.postgres import (
-    callers,
-    checkup,
-    ledger,
-    listing,
-    looks,
-    operates,
-    restores,
-    schema,
-    settles,
-    submits,
-)
-from tasklib.stores.postgres.calls import Calls
-from tasklib.stores.postgres.claims import Claims
-from tasklib.stores.postgres.connect import parse
-from tasklib.stores.postgres.rows import task_of
-from tasklib.stores.postgres.wake import Wakes
 
 _TRAITS = Traits(engine="postgresql", callers_transaction=True)
 _POOLED = Traits(engine="postgresql", callers_transaction=True, wakes=False)

@@ -13,9 +13,9 @@ import asyncpg
 
 from tasklib.core.errors import StoreBusy
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Inserted
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.connect import Connection
+from tasklib.stores.values import Inserted
 
 ANYTHING = ""
 """The wake-up that names no task type. Others carry `=` and the name, a change of controls is `!`."""

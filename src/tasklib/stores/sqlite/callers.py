@@ -11,11 +11,11 @@ import apsw
 
 from tasklib.core.errors import StoreBusy, Unsupported
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Inserted
 from tasklib.stores.sqlite import schema
 from tasklib.stores.sqlite.address import Address
 from tasklib.stores.sqlite.connection import translated
 from tasklib.stores.sqlite.inserting import insert, names_due
+from tasklib.stores.values import Inserted
 
 _SECOND_LIBRARY = "two SQLite libraries in one process on one file undo each other's locks and can damage it"
 _INSTEAD = "open the file with apsw.Connection and pass that"

@@ -10,13 +10,13 @@ from pathlib import Path
 import apsw
 
 from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.base import Finding
 from tasklib.stores.checkup import LEASE_ENDS_SOON, leases, unhandled
 from tasklib.stores.sqlite import filesystem, holders, schema
 from tasklib.stores.sqlite.address import Address
 from tasklib.stores.sqlite.batches import SQL, values_of
 from tasklib.stores.sqlite.connection import WAL_KEPT_BYTES
 from tasklib.stores.sqlite.rows import seconds
+from tasklib.stores.values import Finding
 
 PATIENCE_MS = 3000
 """How long the check-up waits for its turn to write. In a queue that works it is a matter of milliseconds."""

@@ -11,11 +11,11 @@ from uuid import UUID
 import apsw
 
 from tasklib.core.task import Claim
-from tasklib.stores.base import Claimed, ClaimRequest
 from tasklib.stores.permits import ALL, Permits
 from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, read_claim, seconds, seconds_between
+from tasklib.stores.values import Claimed, ClaimRequest
 
 _STRAY_ROUNDS = 10
 """How often a claim looks again after it met rows that were edited while they were ready."""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tasklib.stores.base import Filter
 from tasklib.stores.sqlite.rows import written
+from tasklib.stores.values import Filter
 
 _LAST_SECOND = datetime.max.replace(microsecond=0, tzinfo=UTC)
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Inserted
 from tasklib.stores.sqlite.batches import SQL, Target, chunks, rows_of, run_batch
 from tasklib.stores.sqlite.looking import now
 from tasklib.stores.sqlite.rows import new_row, seconds
+from tasklib.stores.values import Inserted
 
 
 def insert(target: Target, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.base import AuditEntry, Token
 from tasklib.stores.sqlite.batches import SQL, rows_of
 from tasklib.stores.sqlite.rows import instant, seconds
+from tasklib.stores.values import AuditEntry, Token
 
 
 def add_token(connection: apsw.Connection, token: Token, clock_offset: float) -> None:

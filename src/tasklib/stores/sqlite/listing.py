@@ -11,11 +11,11 @@ from uuid import UUID
 import apsw
 
 from tasklib.stores import lists
-from tasklib.stores.base import Count, Filter, Page
 from tasklib.stores.lists import Region
 from tasklib.stores.sqlite import filters
 from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
 from tasklib.stores.sqlite.rows import read_task
+from tasklib.stores.values import Count, Filter, Page
 
 _RANGED = {"range_walk": "walks", "range_finished": "finished", "range_failed": "failed"}
 """Arms that have an order of their own, and the parameter with their ranges."""

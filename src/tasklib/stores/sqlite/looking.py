@@ -11,10 +11,10 @@ from uuid import UUID
 import apsw
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Age, Controls, NameStats, Point, WorkerInfo
 from tasklib.stores.sqlite.batches import SQL, Target, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, instant_or_none, read_task, seconds, seconds_between
+from tasklib.stores.values import Age, Controls, NameStats, Point, WorkerInfo
 
 
 def now(target: Target, clock_offset: float) -> str:

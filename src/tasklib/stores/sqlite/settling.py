@@ -11,11 +11,11 @@ import apsw
 
 from tasklib.core.decide import HISTORY_LIMIT, UNTIMED, Change, Verdict, judge
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Extension, Held
 from tasklib.stores.permits import ALL
 from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, run_batch, values_of
 from tasklib.stores.sqlite.looking import get
 from tasklib.stores.sqlite.rows import seconds, seconds_or_none, written_or_none
+from tasklib.stores.values import Extension, Held
 
 EPOCH = "1970-01-01T00:00:00.000Z"
 """The minute under which the counters keep what belongs to no minute."""

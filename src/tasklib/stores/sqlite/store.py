@@ -11,7 +11,25 @@ from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.base import (
+from tasklib.stores.sqlite import (
+    callers,
+    checkup,
+    claims,
+    inserting,
+    ledger,
+    listing,
+    looking,
+    restoring,
+    schema,
+    settling,
+    upkeep,
+    wake,
+)
+from tasklib.stores.sqlite import workers as registered
+from tasklib.stores.sqlite.address import parse
+from tasklib.stores.sqlite.lanes import Lanes
+from tasklib.stores.sqlite.rows import instant
+from tasklib.stores.values import (
     Age,
     AuditEntry,
     Claimed,
@@ -32,24 +50,6 @@ from tasklib.stores.base import (
     WorkerBeat,
     WorkerInfo,
 )
-from tasklib.stores.sqlite import (
-    callers,
-    checkup,
-    claims,
-    inserting,
-    ledger,
-    listing,
-    looking,
-    restoring,
-    schema,
-    settling,
-    upkeep,
-    wake,
-)
-from tasklib.stores.sqlite import workers as registered
-from tasklib.stores.sqlite.address import parse
-from tasklib.stores.sqlite.lanes import Lanes
-from tasklib.stores.sqlite.rows import instant
 
 _FIRST_WATCH_PAUSE = 1.0
 _LONGEST_WATCH_PAUSE = 5.0

@@ -13,12 +13,12 @@ import apsw
 
 from tasklib.core.decide import Verdict
 from tasklib.core.ids import uuid7
-from tasklib.stores.base import ControlChange, Controls, Unset
 from tasklib.stores.sqlite import looking
 from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, seconds
 from tasklib.stores.sqlite.settling import add_counts
+from tasklib.stores.values import ControlChange, Controls, Unset
 
 MINUTES_KEPT = 2 * 86400.0
 HOURS_KEPT = 60 * 86400.0

@@ -7,9 +7,9 @@ import json
 import apsw
 
 from tasklib.core.task import Task
-from tasklib.stores.base import WorkerBeat
 from tasklib.stores.sqlite.batches import SQL, rows_of
 from tasklib.stores.sqlite.rows import read_task, seconds
+from tasklib.stores.values import WorkerBeat
 
 
 def beat(connection: apsw.Connection, worker: WorkerBeat, clock_offset: float) -> None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from hashlib import sha256
 
 from tasklib.core import codec
-from tasklib.stores.base import AuditEntry, Store, Token
+from tasklib.stores.base import Store
+from tasklib.stores.values import AuditEntry, Token
 from tasklib.testing.suite.builders import OpenStore, next_id
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import OpenStore, claim, fetch, new_task, submit
 
 EVERYTHING = Filter()

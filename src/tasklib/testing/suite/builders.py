@@ -18,7 +18,8 @@ from tasklib.core.lifecycle import Phase
 from tasklib.core.outcome import Cancelled, Completed, Failed, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.base import Claimed, ClaimRequest, Held, Store, WorkerBeat
+from tasklib.stores.base import Store
+from tasklib.stores.values import Claimed, ClaimRequest, Held, WorkerBeat
 
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 """Opens one more store onto the database that the test's `store` is on."""

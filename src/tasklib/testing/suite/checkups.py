@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from tasklib.stores.base import Admin, Finding, Store
+from tasklib.stores.base import Admin, Store
+from tasklib.stores.values import Finding
 from tasklib.testing.suite.builders import ANNA, BERT, beat_of, claim_one, submit
 
 

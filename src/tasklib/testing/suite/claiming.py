@@ -10,7 +10,8 @@ import pytest
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import TaskState
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
     ANNA,
     BERT,

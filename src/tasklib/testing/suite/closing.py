@@ -10,7 +10,8 @@ import pytest
 from tasklib.core.decide import Change
 from tasklib.core.errors import StoreClosed
 from tasklib.core.task import TaskState
-from tasklib.stores.base import AuditEntry, ClaimRequest, ControlChange, Filter, Held, Store, Token
+from tasklib.stores.base import Store
+from tasklib.stores.values import AuditEntry, ClaimRequest, ControlChange, Filter, Held, Token
 from tasklib.testing.suite.builders import (
     ANNA,
     OpenStore,

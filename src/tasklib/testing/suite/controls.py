@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tasklib.stores.base import ControlChange, Controls, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange, Controls
 from tasklib.testing.suite.builders import OpenStore
 
 

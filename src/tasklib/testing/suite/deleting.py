@@ -7,7 +7,8 @@ import pytest
 from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.lifecycle import TERMINAL, Phase
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import (
     apply,
     claim,

@@ -6,7 +6,8 @@ import asyncio
 
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import NameStats, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import NameStats
 from tasklib.testing.suite.builders import (
     ANNA,
     WORK,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import (
     ANNA,
     BERT,

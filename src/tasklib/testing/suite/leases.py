@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Held, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Held
 from tasklib.testing.suite.builders import (
     ANNA,
     BERT,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from tasklib.core.task import Claim
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
     WORK,
     OpenStore,

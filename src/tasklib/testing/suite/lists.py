@@ -12,7 +12,8 @@ from uuid import UUID
 from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Task
-from tasklib.stores.base import Count, Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Count, Filter
 from tasklib.testing.suite.builders import (
     ANNA,
     BERT,

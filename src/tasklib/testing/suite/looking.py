@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Count, Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Count, Filter
 from tasklib.testing.suite.builders import fetch, in_phase, next_id, submit, submit_several
 
 EVERYTHING = Filter()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
     ANNA,
     OpenStore,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tasklib.core.task import TaskState
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
     WORK,
     apply,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import apply, claim_one, completed, failed, fetch, in_phase, submit
 
 

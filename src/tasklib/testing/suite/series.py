@@ -8,7 +8,8 @@ from datetime import timedelta
 
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Point, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Point
 from tasklib.testing.suite.builders import (
     WORK,
     apply,

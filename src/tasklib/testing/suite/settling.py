@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from tasklib.core.decide import Verdict
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import (
     apply,
     cancelled,

@@ -6,7 +6,8 @@ from typing import cast
 
 from tasklib.core.lifecycle import phase_of
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import Filter, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import apply, claim, claim_one, completed, fetch, released, submit, submit_several
 
 UNKNOWN = "on hold"

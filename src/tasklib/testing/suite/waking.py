@@ -11,7 +11,8 @@ import pytest
 
 from tasklib.core.lifecycle import TERMINAL, Phase
 from tasklib.core.task import Task
-from tasklib.stores.base import ControlChange, Store
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
     ANNA,
     DEADLINE,
