@@ -19,6 +19,7 @@ from tasklib.stores.nats.counts import Counts
 from tasklib.stores.nats.held import HeldRecords
 from tasklib.stores.nats.record import Record, line_or_null, to_task
 from tasklib.stores.values import Extension, Held
+from tasklib.stores.waves import waves
 
 _AT_ONCE = LARGEST_BATCH // 2
 
@@ -31,7 +32,7 @@ class Settles:
 
     async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
         verdicts = [Verdict.APPLIED] * len(changes)
-        for wave in _waves(changes):
+        for wave in waves(changes):
             for start in range(0, len(wave), _AT_ONCE):
                 part = {place: changes[place] for place in wave[start : start + _AT_ONCE]}
                 settling = _Settling(self._bucket, self._counts, self._held, part)
@@ -161,19 +162,6 @@ class _Settling:
         if wanted:
             found.update(await read_records(self._bucket, wanted))
         return found
-
-
-def _waves(changes: Sequence[Change]) -> list[list[int]]:
-    """Places of the changes, such that no task is in a wave twice: of two changes to one task the first goes first."""
-    waves: list[list[int]] = []
-    seen: dict[UUID, int] = {}
-    for place, change in enumerate(changes):
-        turn = seen.get(change.id, -1) + 1
-        seen[change.id] = turn
-        if turn == len(waves):
-            waves.append([])
-        waves[turn].append(place)
-    return waves
 
 
 def _holds(change: Change, record: Record) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
 from tasklib.stores.values import Extension, Held
+from tasklib.stores.waves import waves
 
 _FAR = 100 * 365 * 86400.0
 """Delays beyond a century would leave the calendar, and take the whole batch with them."""
@@ -42,18 +42,11 @@ async def settle(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
 async def _settle_in_waves(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
     """Several changes of one task: a statement writes a row once, and would choose for itself which of them it takes.
     So each has a statement of its own, in the order given."""
-    waves: list[list[int]] = []
-    seen: Counter[UUID] = Counter()
-    for place, change in enumerate(changes):
-        if seen[change.id] == len(waves):
-            waves.append([])
-        waves[seen[change.id]].append(place)
-        seen[change.id] += 1
 
     async def work(connection: Connection, timeout: float) -> list[bool]:
         done = [False] * len(changes)
         async with transaction(connection, timeout):
-            for wave in waves:
+            for wave in waves(changes):
                 hot, rest = _sorted([changes[place] for place in wave])
                 applied = await _write(calls, connection, hot, rest, timeout)
                 for place in wave:

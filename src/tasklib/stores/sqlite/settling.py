@@ -16,6 +16,7 @@ from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, run_batch, v
 from tasklib.stores.sqlite.looking import get
 from tasklib.stores.sqlite.rows import seconds, seconds_or_none, written_or_none
 from tasklib.stores.values import Extension, Held
+from tasklib.stores.waves import waves
 
 EPOCH = "1970-01-01T00:00:00.000Z"
 """The minute under which the counters keep what belongs to no minute."""
@@ -35,7 +36,7 @@ class Settled:
 def settle(connection: apsw.Connection, changes: Sequence[Change], clock_offset: float) -> Settled:
     now, limited = values_of(connection, SQL["settling"], {"offset": seconds(clock_offset)})
     settlement = _Settlement(connection, changes, now)
-    for wave in _waves(changes):
+    for wave in waves(changes):
         settlement.write(wave)
     settlement.count()
     settlement.judge()
@@ -58,21 +59,6 @@ def extend(
 def mark_awaited(connection: apsw.Connection, task_id: UUID) -> None:
     """Whoever ends the task is to tell."""
     connection.execute(SQL["await_end"], {"id": str(task_id)})
-
-
-def _waves(changes: Sequence[Change]) -> Sequence[Sequence[int]]:
-    """Places of the changes, such that no task is in a wave twice: of two changes to one task the first goes first."""
-    if len({change.id for change in changes}) == len(changes):
-        return [range(len(changes))]
-    waves: list[list[int]] = [[]]
-    seen: dict[UUID, int] = {}
-    for place, change in enumerate(changes):
-        turn = seen.get(change.id, -1) + 1
-        seen[change.id] = turn
-        if turn == len(waves):
-            waves.append([])
-        waves[turn].append(place)
-    return waves
 
 
 class _Settlement:
