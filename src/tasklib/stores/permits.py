@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Generic, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, Self, TypeVar
 
-from tasklib.stores.values import Controls
+from tasklib.stores.values import ControlChange, Controls, Unset
 
 ALL = ""
 """The name under which the controls for all types are kept."""
@@ -19,15 +20,18 @@ Instant = TypeVar("Instant")
 Moment = TypeVar("Moment", contravariant=True)
 
 
-class Control:
-    """What is kept of one type's controls, or of all types'. Each store adds when its bucket was filled."""
+@dataclass(frozen=True)
+class Control(Generic[Instant]):
+    """What is kept of one type's controls, or of all types'. Each store has instants of its own kind."""
 
     name: str
-    paused: bool
-    operator_rate: float | None
-    default_rate: float | None
-    concurrency: int | None
-    tokens: float | None
+    paused: bool = False
+    operator_rate: float | None = None
+    default_rate: float | None = None
+    concurrency: int | None = None
+    tokens: float | None = None
+    refilled: Instant | None = None
+    """When `tokens` were in the bucket."""
 
     @property
     def rate(self) -> float | None:
@@ -47,6 +51,13 @@ class Control:
         if self.tokens is None or seconds is None:
             return most
         return min(most, self.tokens + max(0.0, seconds) * rate)
+
+    def changed(self, change: ControlChange) -> Self:
+        """With what the change gives; the rest stays. A new rate starts with a full bucket."""
+        names = ("paused", "operator_rate", "default_rate", "concurrency")
+        given = {name: getattr(change, name) for name in names}
+        new = replace(self, **{name: value for name, value in given.items() if not isinstance(value, Unset)})
+        return new if new.rate == self.rate else replace(new, tokens=None, refilled=None)
 
     def public(self) -> Controls:
         return Controls(

@@ -9,17 +9,9 @@ from tasklib.stores import permits
 
 
 @dataclass(frozen=True)
-class Control(permits.Control):
-    """Its revision guards every claim under a limit, so limits are exact for the whole fleet."""
-
-    name: str
-    paused: bool = False
-    operator_rate: float | None = None
-    default_rate: float | None = None
-    concurrency: int | None = None
-    tokens: float | None = None
-    refilled: int | None = None
-    """When `tokens` were in the bucket: microseconds since 1970."""
+class Control(permits.Control[int]):
+    """Its revision guards every claim under a limit, so limits are exact for the whole fleet. Instants are microseconds
+    since 1970."""
 
     @classmethod
     def decode(cls, name: str, text: str | bytes) -> Control:

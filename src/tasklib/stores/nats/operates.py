@@ -20,7 +20,7 @@ from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, to_task
-from tasklib.stores.values import ControlChange, Controls, Unset, WorkerBeat, WorkerInfo
+from tasklib.stores.values import ControlChange, Controls, WorkerBeat, WorkerInfo
 
 WORKERS_KEPT = timedelta(days=1)
 _AT_ONCE = LARGEST_BATCH // 4
@@ -208,7 +208,7 @@ async def control(bucket: Bucket, change: ControlChange) -> Controls:
             entry = (await bucket.read([key])).get(key)
             kept = entry is not None and not entry.deleted
             old = Control.decode(change.name, entry.data) if kept and entry is not None else Control(change.name)
-            new = _changed(old, change)
+            new = old.changed(change)
             text = new.encode()
             try:
                 await bucket.write([Write(key, 0 if entry is None else entry.revision, text.encode(), text)])
@@ -217,19 +217,3 @@ async def control(bucket: Bucket, change: ControlChange) -> Controls:
             return new.public()
 
     return await bucket.run(work)
-
-
-def _changed(old: Control, change: ControlChange) -> Control:
-    new = Control(
-        change.name,
-        old.paused if isinstance(change.paused, Unset) else change.paused,
-        old.operator_rate if isinstance(change.operator_rate, Unset) else change.operator_rate,
-        old.default_rate if isinstance(change.default_rate, Unset) else change.default_rate,
-        old.concurrency if isinstance(change.concurrency, Unset) else change.concurrency,
-        old.tokens,
-        old.refilled,
-    )
-    if new.rate == old.rate:
-        return new
-    # A new rate starts with a full bucket.
-    return Control(new.name, new.paused, new.operator_rate, new.default_rate, new.concurrency)

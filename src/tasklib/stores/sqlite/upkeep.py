@@ -18,7 +18,7 @@ from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, rows_of, val
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, seconds
 from tasklib.stores.sqlite.settling import add_counts
-from tasklib.stores.values import ControlChange, Controls, Unset
+from tasklib.stores.values import ControlChange, Controls
 
 MINUTES_KEPT = 2 * 86400.0
 HOURS_KEPT = 60 * 86400.0
@@ -154,25 +154,15 @@ def forget_workers(connection: apsw.Connection, clock_offset: float) -> None:
 
 def control(connection: apsw.Connection, change: ControlChange) -> Controls:
     rows = {row[0]: Control.read(row) for row in rows_of(connection, SQL["controls"])}
-    old = rows.get(change.name, Control(change.name, False, None, None, None, None, None))
-    new = Control(
-        change.name,
-        old.paused if isinstance(change.paused, Unset) else change.paused,
-        old.operator_rate if isinstance(change.operator_rate, Unset) else change.operator_rate,
-        old.default_rate if isinstance(change.default_rate, Unset) else change.default_rate,
-        old.concurrency if isinstance(change.concurrency, Unset) else change.concurrency,
-        old.tokens,
-        old.refilled_at,
-    )
-    same_rate = new.rate == old.rate
+    new = rows.get(change.name, Control(change.name)).changed(change)
     parameters = {
         "name": new.name,
         "paused": new.paused,
         "operator_rate": new.operator_rate,
         "default_rate": new.default_rate,
         "concurrency": new.concurrency,
-        "tokens": new.tokens if same_rate else None,  # a new rate starts with a full bucket
-        "refilled_at": new.refilled_at if same_rate else None,
+        "tokens": new.tokens,
+        "refilled_at": new.refilled,
     }
     connection.execute(SQL["set_control"], parameters)
     return new.public()
