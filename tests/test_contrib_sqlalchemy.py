@@ -17,9 +17,9 @@ from tasklib.contrib.sqlalchemy import TABLES, include_object, tasks_table
 from tasklib.core.registry import Registry
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
+from tests.queues import as_default
 
 COLUMNS = """
 SELECT column_name, data_type, is_nullable, column_default FROM information_schema.columns
@@ -38,12 +38,9 @@ def charge(customer: str, cents: int) -> int:
 @pytest.fixture
 async def engine(postgres_url: str) -> AsyncIterator[Engine]:
     """A database that tasklib made."""
-    engine = Engine(Config(database_url=postgres_url))
-    await engine.store()
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+    async with as_default(Engine(Config(database_url=postgres_url))) as engine:
+        await engine.store()
+        yield engine
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from alembic.config import Config as AlembicConfig
 from tasklib.core.registry import Registry
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 from tests import databases
+from tests.queues import as_default
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 ALEMBIC_FILE = MIGRATIONS / "001_add_tasks_table.py"
@@ -140,18 +140,13 @@ async def works(url: str) -> None:
     def double(number: int) -> int:
         return number * 2
 
-    engine = Engine(Config(database_url=url))
-    before = use_engine(engine)
-    try:
+    async with as_default(Engine(Config(database_url=url))) as engine:
         assert await (await engine.store()).migrate(plan=True) == []
         handle = await double.submit_async(21)
         await drain_async(engine, registry=registry)
         assert await handle.result_async(timeout=10) == 42
         await engine.delete(handle.id)  # the trigger's turn
         assert (await engine.stats()).get("double") is None or (await engine.stats())["double"].completed == 0
-    finally:
-        use_engine(before)
-        await engine.close()
 
 
 async def test_alembic_makes_what_the_store_makes(new_database: NewDatabase, tmp_path: Path):

@@ -14,6 +14,7 @@ from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
+from tests.queues import as_default
 
 DAY = 86400.0
 
@@ -34,12 +35,9 @@ def process_image(path: str) -> str:
 
 @pytest.fixture
 async def engine(postgres_url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Config(database_url=postgres_url))
-    before = use_engine(engine)
-    await engine.store()
-    yield engine
-    use_engine(before)
-    await engine.close()
+    async with as_default(Engine(Config(database_url=postgres_url))) as engine:
+        await engine.store()
+        yield engine
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tasklib import Config, TaskState
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tests.faults import clock
+from tests.queues import as_default
 from tests.waiting import eventually_async
 from tests.worker import app
 from tests.worker.processes import fleet_on
@@ -40,10 +40,8 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
     """Fault 18: of two workers one is as far ahead as the other is behind. Each keeps the lease of its own task, takes
     nothing from the other, starts nothing before its time, and all times in the rows are the database's."""
     url: str = request.getfixturevalue(f"{backend}_url")
-    engine = Engine(Config(database_url=url))
-    before = use_engine(engine)
     gate = tmp_path / "gate"
-    try:
+    async with as_default(Engine(Config(database_url=url))) as engine:
         with fleet_on(url, tmp_path) as fleet:
             settings: dict[str, Any] = {
                 "heartbeat_seconds": 0.3,
@@ -75,6 +73,3 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
             assert (await engine.need(waits.id)).state == TaskState.PENDING
             assert sum(fleet.starts("tells_the_time").values()) == 4
             assert all(worker.process.poll() is None for worker in workers)
-    finally:
-        use_engine(before)
-        await engine.close()

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from tasklib import Config, StoreBusy, TaskState
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
+from tests.queues import as_default
 from tests.waiting import eventually_async
 from tests.worker import app
 from tests.worker.processes import Fleet, fleet_on
@@ -28,12 +28,9 @@ def somebody(postgres_url: str) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 async def queue(postgres_url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Config(database_url=postgres_url, call_timeout_seconds=1.5, pool_size=2))
-    before = use_engine(engine)
-    await engine.store()
-    yield engine
-    use_engine(before)
-    await engine.close()
+    async with as_default(Engine(Config(database_url=postgres_url, call_timeout_seconds=1.5, pool_size=2))) as engine:
+        await engine.store()
+        yield engine
 
 
 @pytest.fixture

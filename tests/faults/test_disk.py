@@ -13,9 +13,9 @@ import pytest
 
 from tasklib import Config, StoreFull, TaskState
 from tasklib.core.errors import TRANSIENT
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tests.faults.disk import SmallDisk, small_disk
+from tests.queues import as_default
 from tests.servers import PostgresServer, owner
 from tests.waiting import eventually_async
 from tests.worker import app
@@ -28,13 +28,8 @@ LOAD = [{"text": "x" * 2000}] * 50
 
 @asynccontextmanager
 async def queue_on(url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Config(database_url=url, call_timeout_seconds=10))
-    before = use_engine(engine)
-    try:
+    async with as_default(Engine(Config(database_url=url, call_timeout_seconds=10))) as engine:
         yield engine
-    finally:
-        use_engine(before)
-        await engine.close()
 
 
 async def submit_for_ever(acknowledged: list[UUID]) -> None:

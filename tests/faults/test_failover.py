@@ -12,12 +12,12 @@ import pytest
 from tasklib import Config, TaskState
 from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.values import Filter
 from tasklib.testing.suite.builders import apply, claim, completed, fetch, submit
 from tests.faults.standby import Standby, url_of, wait_for_standby
+from tests.queues import as_default
 from tests.servers import PostgresServer
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
@@ -43,11 +43,8 @@ def standby(primary: PostgresServer) -> Iterator[Standby]:
 @pytest.fixture
 async def queue(primary: PostgresServer, standby: Standby) -> AsyncIterator[Engine]:
     """The standby is named first, and passed over for as long as it takes no writes."""
-    engine = Engine(Config(database_url=url_of(standby, primary)))
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+    async with as_default(Engine(Config(database_url=url_of(standby, primary)))) as engine:
+        yield engine
 
 
 async def test_a_standby_alone_is_refused(standby: Standby, primary: PostgresServer):

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from tasklib import Config
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
+from tests.queues import as_default
 from tests.servers import PostgresServer
 from tests.waiting import eventually_async
 from tests.worker import app
@@ -26,10 +26,8 @@ async def test_sessions_that_are_ended_under_load_cost_nothing(postgres_url: str
     reconnect by themselves; every task has one outcome, and no start without its attempt."""
     ours = f"ended-{tmp_path.parent.name}"
     url = f"{postgres_url}&application_name={ours}"
-    engine = Engine(Config(database_url=url))
-    before = use_engine(engine)
     ids = []
-    try:
+    async with as_default(Engine(Config(database_url=url))) as engine:
         with fleet_on(url, tmp_path) as fleet, psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as psql:
             worker = fleet.start(4, dead_after_seconds=30.0)
             ended = 0
@@ -49,9 +47,6 @@ async def test_sessions_that_are_ended_under_load_cost_nothing(postgres_url: str
             for found in await (await engine.store()).get(ids):
                 assert found is not None
                 assert 1 <= fleet.starts("work")[str(found.id)] <= found.attempts
-    finally:
-        use_engine(before)
-        await engine.close()
 
 
 @pytest.mark.infrastructure
@@ -59,10 +54,8 @@ async def test_a_server_that_is_away_costs_little_while_it_is(tmp_path: Path):
     """Fault 10, no busy loop: while the server is away an idle and a busy worker use next to no processor time and few
     lines of the log; when it is back both go on by themselves."""
     with PostgresServer() as server, fleet_on(server.dsn, tmp_path) as fleet:
-        engine = Engine(Config(database_url=server.dsn))
-        before = use_engine(engine)
         gate = tmp_path / "gate"
-        try:
+        async with as_default(Engine(Config(database_url=server.dsn))) as engine:
             waits = await app.wait_for_file.submit_async(str(gate))
             workers = [fleet.start(1, dead_after_seconds=60.0, call_timeout_seconds=2) for _ in range(2)]
             await eventually_async(lambda: len(fleet.journal) == 1, LONG)
@@ -86,9 +79,6 @@ async def test_a_server_that_is_away_costs_little_while_it_is(tmp_path: Path):
             assert (await waits.wait_async(LONG)).attempts == 1
             assert await (await app.work.submit_async(2)).result_async(LONG) == 4
             assert all(len(worker.said.splitlines()) < 100 for worker in workers)
-        finally:
-            use_engine(before)
-            await engine.close()
 
 
 async def _registered(engine: Engine, number: int) -> bool:

@@ -9,10 +9,10 @@ import pytest
 
 from tasklib import Config, TaskState
 from tasklib.core.errors import TRANSIENT
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.postgres import PostgresStore
 from tasklib.testing.suite.builders import ANNA, claim, completed, lease_of, new_task, submit_several
+from tests.queues import as_default
 from tests.stores.proxy import WAYS, Proxy, Way
 from tests.waiting import eventually_async
 from tests.worker import app
@@ -24,11 +24,8 @@ LEASE: dict[str, Any] = {"heartbeat_seconds": 0.3, "call_timeout_seconds": 2}
 
 @pytest.fixture
 async def queue(postgres_url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Config(database_url=postgres_url))
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+    async with as_default(Engine(Config(database_url=postgres_url))) as engine:
+        yield engine
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from tasklib import Config, TaskWorker
 from tasklib.core.registry import Registry
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
+from tests.queues import as_default
 
 Serve = Callable[..., AbstractAsyncContextManager[TaskWorker]]
 
@@ -24,13 +24,9 @@ def registry() -> Registry:
 @pytest.fixture
 async def engine(backend_url: str) -> AsyncIterator[Engine]:
     """The default queue of this test."""
-    engine = Engine(
-        Config(database_url=backend_url, heartbeat_seconds=0.1, dead_after_seconds=1.5, lock_timeout_seconds=20)
-    )
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+    config = Config(database_url=backend_url, heartbeat_seconds=0.1, dead_after_seconds=1.5, lock_timeout_seconds=20)
+    async with as_default(Engine(config)) as engine:
+        yield engine
 
 
 @pytest.fixture

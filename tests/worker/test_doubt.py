@@ -10,9 +10,9 @@ from tasklib import Config, StoreUnavailable, TaskState, current_task, task
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim, Task
 from tasklib.engine.backends import Backend
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Claimed, ClaimRequest
+from tests.queues import as_default
 from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
 
@@ -74,13 +74,9 @@ class DoubtfulEngine(Engine):
 
 @pytest.fixture
 async def engine(sqlite_url: str) -> AsyncIterator[DoubtfulEngine]:
-    engine = DoubtfulEngine(
-        Config(database_url=sqlite_url, heartbeat_seconds=0.1, dead_after_seconds=1.0, lock_timeout_seconds=5)
-    )
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+    config = Config(database_url=sqlite_url, heartbeat_seconds=0.1, dead_after_seconds=1.0, lock_timeout_seconds=5)
+    async with as_default(DoubtfulEngine(config)) as engine:
+        yield engine
 
 
 async def test_a_claim_whose_reply_was_lost_is_taken_up(engine: DoubtfulEngine, registry: Registry, serve: Serve):

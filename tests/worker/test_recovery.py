@@ -9,10 +9,10 @@ import pytest
 
 from tasklib import Config, TaskState, TaskWorker, task
 from tasklib.core.registry import Registry
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange, Filter
 from tasklib.worker.janitor import Janitor
+from tests.queues import as_default
 from tests.servers import PostgresServer
 from tests.waiting import eventually_async
 from tests.worker import app
@@ -29,9 +29,7 @@ def own_server() -> Iterator[PostgresServer]:
 @pytest.mark.timeout(240)
 async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_path: Path):
     """Fault 10: stopped at once and restarted under load. The worker reconnects by itself, in few words."""
-    engine = Engine(Config(database_url=own_server.dsn))
-    before = use_engine(engine)
-    try:
+    async with as_default(Engine(Config(database_url=own_server.dsn))) as engine:
         ids = await app.work.submit_many_async({"number": number} for number in range(2000))
         with fleet_on(own_server.dsn, tmp_path) as fleet:
             worker = fleet.start(2)
@@ -50,9 +48,6 @@ async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_
             for found in await (await engine.store()).get(ids):
                 assert found is not None
                 assert fleet.starts("work")[str(found.id)] <= found.attempts
-    finally:
-        use_engine(before)
-        await engine.close()
 
 
 async def test_a_worker_waits_for_a_server_that_is_not_there_yet_and_heeds_sigterm(
@@ -67,25 +62,18 @@ async def test_a_worker_waits_for_a_server_that_is_not_there_yet_and_heeds_sigte
         ended.send(signal.SIGTERM)
         assert await asyncio.to_thread(ended.wait) == 0
         await asyncio.to_thread(own_server.start)
-        engine = Engine(Config(database_url=own_server.dsn))
-        before = use_engine(engine)
-        try:
+        async with as_default(Engine(Config(database_url=own_server.dsn))):
             assert await (await app.work.submit_async(4)).result_async(60) == 8
-        finally:
-            use_engine(before)
-            await engine.close()
 
 
 async def test_retention_removes_what_is_old_enough(backend_url: str, registry: Registry):
-    engine = Engine(Config(database_url=backend_url, keep_completed_seconds=3600, keep_failed_seconds=7200))
-    before = use_engine(engine)
-
     @task(registry=registry, max_retries=0)
     def maybe(fine: bool) -> None:
         if not fine:
             raise RuntimeError
 
-    try:
+    config = Config(database_url=backend_url, keep_completed_seconds=3600, keep_failed_seconds=7200)
+    async with as_default(Engine(config)) as engine:
         good, bad = await maybe.submit_async(True), await maybe.submit_async(False)
         worker = TaskWorker(engine=engine, registry=registry, burst=True, handle_signals=False)
         await worker.run()
@@ -98,9 +86,6 @@ async def test_retention_removes_what_is_old_enough(backend_url: str, registry: 
         assert await janitor.prune() == 1
         assert await engine.get(bad.id) is None
         assert (await engine.stats()).get("maybe") is None or (await engine.stats())["maybe"].completed == 0
-    finally:
-        use_engine(before)
-        await engine.close()
 
 
 async def test_pause_holds_everything_until_resume(engine: Engine, registry: Registry, serve: Serve):
