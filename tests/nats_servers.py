@@ -16,14 +16,14 @@ from typing import Any, Self
 
 import nats
 
-from tests.servers import spawn, starter
+from tests.servers import Server, spawn, starter
 from tests.waiting import eventually
 
 MAX_PAYLOAD = 4 * 1024 * 1024
 """Room for a payload and a result of the largest size."""
 
 
-class NatsServer:
+class NatsServer(Server):
     """A NATS server of our own with JetStream in a temporary directory. The port stays the same over restarts.
 
     with NatsServer() as server:
@@ -31,29 +31,14 @@ class NatsServer:
     """
 
     def __init__(self, settings: str = "", *, name: str = "", port: int = 0) -> None:
+        super().__init__(port)
         self.settings = settings
         self.name = name
-        self.port = port
-        self._process: subprocess.Popen[bytes] | None = None
-        self._home: Path | None = None
 
     @property
     def url(self) -> str:
         assert self.port, "the server was never started"
         return f"nats://127.0.0.1:{self.port}"
-
-    @property
-    def home(self) -> Path:
-        assert self._home, "the server was never started"
-        return self._home
-
-    @property
-    def log(self) -> str:
-        return (self.home / "log").read_text(errors="replace")
-
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
 
     def start(self, *, wait: bool = True) -> Self:
         assert not self.running, "the server is running already"
@@ -95,21 +80,7 @@ class NatsServer:
     def close(self) -> None:
         if self._process is not None:
             self.kill9()
-        if self._home is not None:
-            shutil.rmtree(self._home, ignore_errors=True)
-            self._home = None
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._remove_home()
 
     def _launch(self) -> subprocess.Popen[bytes]:
         with (self.home / "log").open("ab") as log:

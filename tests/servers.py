@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,7 +49,55 @@ os.execv(command[0], command)
 starter = ThreadPoolExecutor(1, thread_name_prefix="server-starter")
 
 
-class PostgresServer:
+class Server(ABC):
+    """A process of our own with its files in a temporary directory, for the length of a `with` block."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.port = port
+        self._process: subprocess.Popen[bytes] | None = None
+        self._home: Path | None = None
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Returns when it takes connections."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop it and remove its data."""
+
+    @property
+    def home(self) -> Path:
+        assert self._home, "the server was never started"
+        return self._home
+
+    @property
+    def log(self) -> str:
+        """What the server wrote, all starts together."""
+        return (self.home / "log").read_text(errors="replace")
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _remove_home(self) -> None:
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
+
+
+class PostgresServer(Server):
     """A PostgreSQL of our own in a temporary directory, listening on 127.0.0.1, user `postgres`, no password.
 
     Durable as shipped; `settings` go on top (`QUICK` for speed). The port stays the same over restarts.
@@ -60,9 +109,7 @@ class PostgresServer:
     def __init__(self, settings: Mapping[str, str] | None = None, version: int | None = None) -> None:
         self.settings = {"max_connections": "200", "unix_socket_directories": "", **(settings or {})}
         self.version = version or int(os.environ.get("TASKLIB_TEST_POSTGRES_VERSION", "16"))
-        self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
-        self._home: Path | None = None
+        super().__init__()
         self._bin: Path | None = None
 
     @property
@@ -71,30 +118,15 @@ class PostgresServer:
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
 
     @property
-    def home(self) -> Path:
-        assert self._home, "the server was never started"
-        return self._home
-
-    @property
     def data(self) -> Path:
         return self.home / "data"
-
-    @property
-    def log(self) -> str:
-        """What the server wrote, all starts together."""
-        return (self.home / "log").read_text(errors="replace")
 
     @property
     def pid(self) -> int:
         assert self._process, "the server is not running"
         return self._process.pid
 
-    @property
-    def running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
     def start(self) -> Self:
-        """Returns when the server takes connections."""
         assert not self.running, "the server is running already"
         if self._home is None:
             self._initialise()
@@ -136,23 +168,8 @@ class PostgresServer:
         self._process = None
 
     def close(self) -> None:
-        """Stop it and remove its data."""
         self.stop("immediate")
-        if self._home is not None:
-            shutil.rmtree(self._home, ignore_errors=True)
-            self._home = None
-
-    def __enter__(self) -> Self:
-        try:
-            return self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        self._remove_home()
 
     def _initialise(self) -> None:
         self._home = Path(tempfile.mkdtemp(prefix="tasklib-postgres-"))
