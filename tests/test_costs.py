@@ -28,12 +28,15 @@ NUMBERS = [1, 100, 1000]
 TOKEN = "an-admin-token-of-the-tests"
 
 
-async def submit_claim_settle(store: Store, number: int) -> None:
-    """The whole road of so many tasks."""
+async def submit_claim_settle(store: Store, number: int, spent: Callable[[str], None] = lambda step: None) -> None:
+    """The whole road of so many tasks. `spent` is told of each step when it is done."""
     await submit_several(store, number)
+    spent("submit")
     claims = await claim(store, number)
+    spent("claim")
     assert len(claims) == number
     await apply(store, *(completed(each, "done") for each in claims))
+    spent("settle")
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -50,15 +53,9 @@ async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgr
             meter.messages.clear()
 
         meter.messages.clear()
-        await submit_several(store, number)
-        spent("submit")
-        claims = await claim(store, number)
-        spent("claim")
-        await apply(store, *(completed(each, "done") for each in claims))
-        spent("settle")
+        await submit_claim_settle(store, number, spent)
         await store.close()
 
-    assert len(claims) == number
     assert costs == {"submit": (1, 1), "claim": (1, 1), "settle": (1, 1)}
 
 
@@ -159,15 +156,9 @@ async def test_a_batch_of_any_size_is_one_commit_on_sqlite(sqlite_url: str, numb
             meter.statements = meter.commits = meter.rows = 0
 
         spent("opening")
-        await submit_several(store, number)
-        spent("submit")
-        claims = await claim(store, number)
-        spent("claim")
-        await apply(store, *(completed(each, "done") for each in claims))
-        spent("settle")
+        await submit_claim_settle(store, number, spent)
         await store.close()
 
-    assert len(claims) == number
     submit, claiming, settle = SQLITE_STATEMENTS[number]
     del costs["opening"]
     assert costs == {

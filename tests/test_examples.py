@@ -31,13 +31,6 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 MANIFEST = EXAMPLES / "kubernetes" / "worker-deployment.yaml"
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def shared_url(request: pytest.FixtureRequest) -> str:
-    """A queue that several processes can use."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url
-
-
 @pytest.fixture
 def postgres_database(postgres_server: str) -> Iterator[str]:
     """For examples that give the address to psycopg too, which knows no `?schema=`."""

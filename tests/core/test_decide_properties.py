@@ -1,6 +1,7 @@
 """What holds of every decision, whatever the task and whatever happened to it."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
@@ -101,18 +102,12 @@ def test_a_whole_life(max_retries: int, events: list[tuple[Outcome, bool, bool]]
         claim = Claim(
             ID, "work", version, "anna", "{}", task.retry_count, max_retries, None, None, NOON, "{}", None, False
         )
-        running = Task(
-            id=ID,
-            name="work",
+        running = replace(
+            task,
             state="running",
-            scheduled_at=NOON,
-            created_at=NOON,
-            updated_at=NOON,
             started_at=NOON,
             worker_id="anna",
             locked_until=NOON,
-            retry_count=task.retry_count,
-            max_retries=max_retries,
             version=version,
             cancel_requested_at=NOON if cancel_requested else None,
         )

@@ -1,12 +1,11 @@
 """Several processes on one queue."""
 
-import subprocess
 import sys
-from contextlib import ExitStack
 
 import pytest
 
 from tasklib import TaskManager
+from tests.processes import said_together
 
 
 @pytest.fixture(params=["sqlite", "postgres", "nats"])
@@ -48,25 +47,8 @@ with ThreadPoolExecutor(4) as pool:
 
 def run_at_once(program: str, url: str, *arguments: str) -> list[str]:
     """What five processes print that begin together."""
-    with ExitStack() as stack:
-        processes = []
-        for number in range(5):
-            command = [sys.executable, "-c", HEAD + program, url, *arguments, str(number)]
-            process = stack.enter_context(
-                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            )
-            stack.callback(process.kill)  # does nothing to one that has ended
-            processes.append(process)
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        said = [process.communicate(timeout=60)[0] for process in processes]
-        assert [process.returncode for process in processes] == [0] * 5
-    return "".join(said).splitlines()
+    command = [sys.executable, "-c", HEAD + program, url, *arguments]
+    return said_together([[*command, str(number)] for number in range(5)])
 
 
 def test_fifty_submits_of_one_key_from_five_processes_make_one_task(shared_url: str):

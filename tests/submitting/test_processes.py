@@ -5,7 +5,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 import pytest
 
@@ -16,13 +15,7 @@ from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def shared_url(request: pytest.FixtureRequest) -> str:
-    """A queue that several processes can use."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url
+from tests.processes import said_together
 
 
 @pytest.fixture
@@ -212,23 +205,7 @@ def test_fifty_submits_of_one_key_from_five_processes_make_one_task(queue: Engin
     """Fault 19: fifty at once, one task, one id for all."""
     tasklib.list_tasks()
     command = [sys.executable, "-W", "error", "-c", HEAD + ONE_KEY, shared_url]
-    pipe = subprocess.PIPE
-    with ExitStack() as stack:
-        processes = []
-        for _ in range(5):
-            process = stack.enter_context(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True))
-            stack.callback(process.kill)  # does nothing to one that has ended
-            processes.append(process)
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            assert process.stdin is not None
-            process.stdin.write("go\n")
-            process.stdin.flush()
-        answers = [process.communicate(timeout=60) for process in processes]
-    assert [errors for _, errors in answers] == [""] * 5
-    pairs = [line.split() for said, _ in answers for line in said.splitlines()]
+    pairs = [line.split() for line in said_together([command] * 5)]
     assert len(pairs) == 50
     (task_id,) = {pair[0] for pair in pairs}
     assert sum(int(pair[1]) for pair in pairs) == 1

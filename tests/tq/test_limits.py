@@ -23,28 +23,21 @@ SECONDS = 10
 Start = Callable[[], subprocess.Popen[bytes]]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest) -> str:
-    """Backends that several processes can share."""
-    found: str = request.getfixturevalue(f"{request.param}_url")
-    return found
-
-
 @pytest.fixture
-def queue(url: str) -> Iterator[TaskQueue]:
-    queue = TaskQueue(url, enable_worker=False)
+def queue(shared_url: str) -> Iterator[TaskQueue]:
+    queue = TaskQueue(shared_url, enable_worker=False)
     yield queue
     queue.stop()
 
 
 @pytest.fixture
-def start(url: str, queue: TaskQueue) -> Iterator[Start]:
+def start(shared_url: str, queue: TaskQueue) -> Iterator[Start]:
     """Starts one more process; all are stopped at the end."""
     started: list[subprocess.Popen[bytes]] = []
 
     def one() -> subprocess.Popen[bytes]:
         env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        started.append(subprocess.Popen([sys.executable, "-m", "tests.tq.program", url], cwd=ROOT, env=env))
+        started.append(subprocess.Popen([sys.executable, "-m", "tests.tq.program", shared_url], cwd=ROOT, env=env))
         return started[-1]
 
     yield one

@@ -13,21 +13,14 @@ from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.outcome import Completed
 from tasklib.core.retry import RetryPolicy
-from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ClaimRequest, ControlChange, Filter
+from tests.queues import as_default
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
 from tests.worker.processes import Fleet, WorkerProcess, fleet_on
 
 LONG = 60
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def shared_url(request: pytest.FixtureRequest) -> str:
-    """Backends that several processes can share."""
-    url: str = request.getfixturevalue(f"{request.param}_url")
-    return url
 
 
 @pytest.fixture
@@ -38,11 +31,8 @@ def fleet(shared_url: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @pytest.fixture
 async def queue(shared_url: str) -> AsyncIterator[Engine]:
-    engine = Engine(Config(database_url=shared_url))
-    before = use_engine(engine)
-    yield engine
-    use_engine(before)
-    await engine.close()
+    async with as_default(Engine(Config(database_url=shared_url))) as engine:
+        yield engine
 
 
 async def count(engine: Engine, state: str) -> int:
