@@ -7,7 +7,7 @@ from benchmarks import duel, plan
 from benchmarks.book import Book
 from benchmarks.rounds import turn_of
 from benchmarks.stage import Stage
-from benchmarks.turn import Entry, TurnFailed
+from benchmarks.turn import Entry
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,10 @@ class Run:
     """Packages that could not be installed, and why."""
     who: str = ""
     """Turns of contenders whose names contain this."""
+
+    def takes_part(self, entry: Entry) -> bool:
+        """Installed, and has not failed so far."""
+        return entry.name not in self.book.failures and not any(package in self.missing for package in entry.packages)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def submits(run: Run, number: int) -> Iterator[Step]:
             _from_sync_code(plan.SQLITE_SYNC, by_name[plan.SQLITE_OURS]),
         ],
     ):
-        yield Step(f"submit, {entries[0].engine}", _guarded(run, duel.submits, entries, number, chunks, size))
+        yield Step(f"submit, {entries[0].engine}", _side_by_side(run, duel.submits, entries, number, chunks, size))
 
 
 def _from_sync_code(name: str, entry: Entry) -> Entry:
@@ -61,18 +65,16 @@ def _from_sync_code(name: str, entry: Entry) -> Entry:
 
 
 def latency(run: Run, number: int) -> Iterator[Step]:
-    """Goals 7 and 10: single tasks, beside INSERT + NOTIFY + claim by a waiting listener."""
-    by_name = {entry.name: entry for entry in plan.entries(True)}
+    """Goals 7 and 10: single tasks, beside INSERT + NOTIFY + claim by a waiting listener, and beside the peers."""
+    by_name = {entry.name: entry for entry in plan.entries(run.quick)}
     chunks, size = (5, 12) if run.quick else (20, 20)
-    for entries in ([by_name[plan.FLOOR], by_name[plan.OURS]], [by_name[plan.SQLITE_OURS]]):
-        yield Step(f"latency, {entries[0].engine}", _guarded(run, duel.latencies, entries, number, chunks, size))
+    peers = [by_name[name] for name in plan.POSTGRES_PEERS if name in by_name]
+    for entries in ([by_name[plan.FLOOR], by_name[plan.OURS], *peers], [by_name[plan.SQLITE_OURS]]):
+        yield Step(f"latency, {entries[0].engine}", _side_by_side(run, duel.latencies, entries, number, chunks, size))
 
 
-def _guarded(run: Run, measure: Callable[..., None], entries: list[Entry], *arguments: int) -> Callable[[], None]:
+def _side_by_side(run: Run, measure: Callable[..., None], entries: list[Entry], *arguments: int) -> Callable[[], None]:
     def do() -> None:
-        try:
-            measure(entries, run.stage, run.book, *arguments)
-        except TurnFailed as error:
-            run.book.fail(entries[-1].name, f"side by side: {error}")
+        measure([entry for entry in entries if run.takes_part(entry)], run.stage, run.book, *arguments)
 
     return do

@@ -4,45 +4,74 @@ Submits one at a time, and the latency of single tasks on an idle queue. All hav
 time; only one of them is sent tasks at any moment.
 """
 
+import statistics
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from benchmarks.book import Book
 from benchmarks.stage import Stage
 from benchmarks.starts import Starts
-from benchmarks.turn import Entry, client, percentiles, workers
+from benchmarks.turn import Entry, TurnFailed, client, percentiles, workers
 
 
 def submits(entries: Sequence[Entry], stage: Stage, book: Book, number: int, chunks: int, size: int) -> None:
     """Notes `alternating submit`, tasks a second."""
-    with ExitStack() as stack:
-        asks = [_open(entry, stage, stack, chunks * size) for entry in entries]
-        seconds = [0.0] * len(entries)
-        for _ in range(chunks):
-            for index, ask in enumerate(asks):
-                seconds[index] += size / ask("submit", size)
-        for entry, took, ask in zip(entries, seconds, asks, strict=True):
-            book.note(entry.name, "alternating submit", number, chunks * size / took)
-            ask("close")
+    for entry, rates in _in_turns(entries, stage, book, chunks, ("submit", size)):
+        book.note(entry.name, "alternating submit", number, statistics.harmonic_mean(rates))
 
 
 def latencies(entries: Sequence[Entry], stage: Stage, book: Book, number: int, chunks: int, size: int) -> None:
     """Notes `alternating p50` and `alternating p99`, milliseconds."""
+    for entry, took in _in_turns(entries, stage, book, chunks, ("latency", size), working=True):
+        for measure, value in percentiles(list(chain.from_iterable(took))).items():
+            book.note(entry.name, f"alternating {measure}", number, value)
+
+
+def _in_turns(
+    entries: Sequence[Entry],
+    stage: Stage,
+    book: Book,
+    chunks: int,
+    command: tuple[str, int],
+    *,
+    working: bool = False,
+) -> Iterator[tuple[Entry, list[Any]]]:
+    """Each entry with its answers to the command. One that fails is left out from then on."""
     with ExitStack() as stack:
-        asks = [_open(entry, stage, stack, chunks * size, working=True) for entry in entries]
-        took: list[list[float]] = [[] for _ in entries]
+        asks: dict[str, Any] = {}
+        answers: dict[str, list[Any]] = {entry.name: [] for entry in entries}
+
+        def attempt(entry: Entry, do: Callable[[], None]) -> None:
+            try:
+                do()
+            except TurnFailed as error:
+                book.fail(entry.name, f"side by side: {error}")
+                asks.pop(entry.name, None)
+
+        def begin(entry: Entry) -> None:
+            asks[entry.name] = _open(entry, stage, stack, chunks * command[1], working)
+
+        def go_on(entry: Entry) -> None:
+            answers[entry.name].append(asks[entry.name](*command))
+
+        for entry in entries:
+            attempt(entry, partial(begin, entry))
         for _ in range(chunks):
-            for index, ask in enumerate(asks):
-                took[index] += ask("latency", size)
-        for entry, each, ask in zip(entries, took, asks, strict=True):
-            for measure, value in percentiles(each).items():
-                book.note(entry.name, f"alternating {measure}", number, value)
-            ask("close")
+            for entry in entries:
+                if entry.name in asks:
+                    attempt(entry, partial(go_on, entry))
+        for entry in entries:
+            if entry.name in asks:
+                yield entry, answers[entry.name]
+                asks[entry.name]("close")
 
 
-def _open(entry: Entry, stage: Stage, stack: ExitStack, count: int, working: bool = False):
+def _open(entry: Entry, stage: Stage, stack: ExitStack, count: int, working: bool) -> Any:
     url = stack.enter_context(stage.store(entry.engine))
     file = Path(tempfile.mkstemp(prefix="starts-", dir=stage.folder)[1])
     stack.callback(file.unlink)

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from benchmarks import plan
 from benchmarks.book import Book
 
-POSTGRES_PEERS = (plan.PGQUEUER, plan.PROCRASTINATE, "Awa", "Chancy", "SAQ on PostgreSQL", "DBOS")
-
 
 @dataclass(frozen=True)
 class Check:
@@ -83,11 +81,12 @@ def _latency(book: Book) -> Iterator[Check]:
         values = book.ratios(plan.OURS, plan.FLOOR, f"alternating {measure}")
         yield Check(7, f"idle latency {measure} : bare floor", values, 1.3, False)
     for measure in ("p50", "p99"):
-        peers = [peer for peer in POSTGRES_PEERS if book.values(peer, measure)]
+        alternating = f"alternating {measure}"
+        peers = [peer for peer in plan.POSTGRES_PEERS if book.values(peer, alternating)]
         if peers:
-            best = min(peers, key=lambda peer: book.median(peer, measure) or 0)
+            best = min(peers, key=lambda peer: book.median(peer, alternating) or 0)
             what = f"idle latency {measure} : best PostgreSQL peer ({best})"
-            yield Check(7, what, book.ratios(plan.OURS, best, measure), 1, False)
+            yield Check(7, what, book.ratios(plan.OURS, best, alternating), 1, False)
 
 
 def _pages(book: Book) -> Iterator[Check]:

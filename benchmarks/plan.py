@@ -20,6 +20,7 @@ HUEY = "Huey on SQLite"
 NATS_OURS = "tasklib on NATS"
 NATS_OURS_CLUSTER = "tasklib on NATS, three nodes"
 NATS_PEER = "taskiq-nats"
+POSTGRES_PEERS = (PGQUEUER, PROCRASTINATE, "Awa", "Chancy", "SAQ on PostgreSQL", "DBOS")
 
 FAST = Sizes(submit=2_000, bulk=48_000, latency=300)
 MIDDLING = Sizes(submit=1_000, bulk=9_000, latency=200)
