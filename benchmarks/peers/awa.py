@@ -31,8 +31,8 @@ class Noop:
 class Peer(Contender):
     settings = (
         "async handler, 1,024 workers on the queue, as its documentation has it for no-ops, and its defaults for the "
-        "rest (more claimers, more connections, no deadline: no faster). One at a time through its bridge to asyncpg, "
-        "which is faster than its own client; enqueue_many_copy in bulk (its fastest way in). No results."
+        "rest (more claimers, more connections, no deadline: no difference seen). One at a time through its bridge to "
+        "asyncpg, which is faster than its own client; enqueue_many_copy in bulk (its fastest way in). No results."
     )
 
     knob = ("workers", 1024, (50, 200, 1024))
