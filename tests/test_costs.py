@@ -3,6 +3,7 @@
 A figure that has to grow is a decision: change it here, and say in the commit what the price buys."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -17,6 +18,7 @@ from tasklib import Config, TaskWorker
 from tasklib.core.registry import Registry, TaskOptions, define
 from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
+from tasklib.engine.submission import NO_OPTIONS, prepare_calls
 from tasklib.server import ServerSettings, create_app
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange
@@ -57,6 +59,28 @@ async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgr
         await store.close()
 
     assert costs == {"submit": (1, 1), "claim": (1, 1), "settle": (1, 1)}
+
+
+def test_a_call_among_many_gives_the_garbage_collector_one_object_to_look_at():
+    """Its id. The more there are, the more often the collector walks over everything that the program has imported."""
+
+    def noop(number: int) -> int:
+        return number
+
+    task_type = define(noop, name=None, options=TaskOptions())
+    calls = [{"number": number} for number in range(1000)]
+    config = Config(database_url="memory://")
+    prepare_calls(task_type, calls, NO_OPTIONS, config)
+    gc.collect()
+    gc.disable()
+    try:
+        before = gc.get_count()[0]
+        kept = prepare_calls(task_type, calls, NO_OPTIONS, config)
+        objects = gc.get_count()[0] - before
+    finally:
+        gc.enable()
+    assert len(kept) == 1000
+    assert 1000 <= objects < 1100
 
 
 @pytest.mark.parametrize("case", ["not its turn", "at its limit", "only to wait"])

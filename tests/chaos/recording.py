@@ -36,7 +36,7 @@ class RecordingStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         asked = [[str(task.id), task.idempotency_key, task.max_retries, task.delay_seconds] for task in tasks]
         self._history.note("submitting", tasks=asked)
         inserted = await self._store.insert(tasks)

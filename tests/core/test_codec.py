@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasklib.core import codec
-from tasklib.core.codec import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, decode, encode, vet
+from tasklib.core.codec import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, decode, encode, vet, vet_all
 from tasklib.core.errors import InvalidValue
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
@@ -251,6 +251,56 @@ def test_vet_agrees_with_encode_at_the_limits(value: Any, ascii_only: bool):
         assert verdict(vet, text) == "invalid_value"
     else:
         assert same(verdict(vet, text), verdict(encode, value))
+
+
+@settings(max_examples=400)
+@given(st.lists(anything, max_size=4), st.booleans(), st.integers(10, 200))
+def test_many_texts_get_the_verdict_that_each_gets(them: list[Any], ascii_only: bool, limit: int):
+    def each(check: Any) -> Any:
+        try:
+            return check([dumps(value, ascii_only=ascii_only) for value in them])
+        except InvalidValue as refused:
+            return str(refused)
+
+    together = each(lambda texts: vet_all(texts, field="payload", limit=limit))
+    assert together == each(lambda texts: [vet(text, field="payload", limit=limit) for text in texts])
+
+
+@pytest.mark.parametrize("value", VETTED, ids=[f"{type(value).__name__}-{index}" for index, value in enumerate(VETTED)])
+def test_one_at_the_limits_among_many_gets_its_own_verdict(value: Any):
+    try:
+        text = dumps(value, ascii_only=False)
+    except (TypeError, ValueError, RecursionError):
+        return  # no serialiser makes a text of it
+
+    def last_of_many(text: str, *, field: str) -> str:
+        return vet_all(["{}", "[1]", text], field=field)[-1]
+
+    assert same(verdict(last_of_many, text), verdict(vet, text))
+
+
+SETTLED = {
+    "[1e22]": "[10000000000000000000000.0]",
+    '{"a":1E-7}': '{"a":0.0000001}',
+    '{"a":[2,-0.0]}': '{"a":[2,0.0]}',
+    "-0": "0",
+    '"\\ud83d\\ude00"': '"😀"',
+}
+
+
+@pytest.mark.parametrize("text", SETTLED)
+def test_what_a_database_might_rewrite_is_rewritten_first(text: str):
+    assert vet(text, field="payload") == SETTLED[text]
+    assert vet_all(["{}", text, "[1]"], field="payload") == ["{}", SETTLED[text], "[1]"]
+
+
+@pytest.mark.parametrize("text", ["NaN", "[1,-Infinity]", '["\\u0000"]', '"\\ud800"', "1" * (MAX_DIGITS + 1)])
+def test_what_no_database_takes_is_refused_alone_and_among_many(text: str):
+    with pytest.raises(InvalidValue) as alone:
+        vet(text, field="payload")
+    with pytest.raises(InvalidValue) as among_many:
+        vet_all(["{}", text, "[1]"], field="payload")
+    assert str(among_many.value) == str(alone.value)
 
 
 def test_vet_leaves_what_is_ordinary_as_it_is():

@@ -1,5 +1,6 @@
 """Ids sort by the time they were made."""
 
+import pickle
 from uuid import RFC_4122, UUID
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasklib.core.errors import InvalidInput
-from tasklib.core.ids import as_task_id, uuid7
+from tasklib.core.ids import as_task_id, uuid7, uuid7s
 
 moments = st.integers(0, (1 << 48) - 1)
 sequences = st.integers(0, 0xFFF)
@@ -33,6 +34,19 @@ def test_ids_sort_by_time_then_sequence(one: tuple[int, int], other: tuple[int, 
 @given(st.integers(0, 1 << 80), st.integers(0, 1 << 80), st.integers(0, 1 << 80))
 def test_whatever_does_not_fit_still_makes_an_id(unix_ms: int, sequence: int, entropy: int):
     assert uuid7(unix_ms, sequence, entropy).version == 7
+
+
+@given(st.lists(st.tuples(moments, sequences, entropies), max_size=5))
+def test_ids_by_the_thousand_are_those_made_one_by_one(them: list[tuple[int, int, int]]):
+    made = uuid7s([(unix_ms << 12) + sequence for unix_ms, sequence, _ in them], [entropy for *_, entropy in them])
+    assert made == [uuid7(*each) for each in them]
+
+
+def test_an_id_is_a_uuid_in_every_respect():
+    made = uuid7(1, 2, 3)
+    like = UUID(str(made))
+    assert made == like == pickle.loads(pickle.dumps(made))
+    assert (hash(made), made.bytes, made.is_safe, repr(made)) == (hash(like), like.bytes, like.is_safe, repr(like))
 
 
 def test_an_id_may_come_as_text():

@@ -58,6 +58,16 @@ async def test_a_run_is_the_child_of_its_submit(
     assert "seen in the span" in (run.status.description or "")
 
 
+async def test_each_call_of_many_has_its_own_span(engine: Engine, registry: Registry, spans: InMemorySpanExporter):
+    @task(registry=registry)
+    def traced(number: int) -> None: ...
+
+    ids = await traced.submit_many_async({"number": number} for number in range(3))
+    kept = [(await engine.need(task_id)).trace or "" for task_id in ids]
+    made = [span.context.span_id for span in spans.get_finished_spans() if span.context is not None]
+    assert [f"{span_id:016x}" in text for span_id, text in zip(made, kept, strict=True)] == [True] * 3
+
+
 async def test_nothing_is_stored_when_nobody_traces(engine: Engine, registry: Registry):
     @task(registry=registry)
     def plain() -> None: ...

@@ -20,11 +20,12 @@ MAX_DIGITS = 4300
 ERROR_LIMIT = 16 * 1024
 
 _TOO_LONG = 10**MAX_DIGITS
-# A number that a database may hand back in another notation: with an exponent, or negative zero.
+# A number that a database may hand back in another notation: with an exponent, or negative zero. What looks a little
+# like the first is found in a quarter of the time.
+_EXPONENT = re.compile(r"[0-9][eE][-+0-9]")
 _UNSETTLED_NUMBER = re.compile(r"[:\[,\s]-?\d+(?:\.\d+)?[eE]|^-?\d+(?:\.\d+)?[eE]|-0(?:\.0*)?(?![\d.])")
 # NUL, and escapes of surrogates, which are fine in pairs only.
 _UNSETTLED_TEXT = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-_CONSTANT = re.compile(r"NaN|Infinity")
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 
 
@@ -37,16 +38,26 @@ def vet(text: str, *, field: str, limit: int = MAX_BYTES) -> str:
     """JSON text that a serialiser made, checked against the same contract. Cheap for what is ordinary."""
     if (
         len(text) * 4 > limit
-        or _UNSETTLED_TEXT.search(text)
-        or not (text.isascii() or text_problem(text) is None)
-        or _CONSTANT.search(text)
-        or _UNSETTLED_NUMBER.search(text)
-        or text.count("[") + text.count("{") > MAX_DEPTH
+        or not _is_plain(text)
+        or _openings(text) > MAX_DEPTH
         or (len(text) > MAX_DIGITS and _LONG_NUMBER.search(text))
     ):
         _check_size(text, field, limit)
         return encode(decode(text, field=field), field=field, limit=limit)
     return text
+
+
+def vet_all(texts: list[str], *, field: str, limit: int = MAX_BYTES) -> list[str]:
+    """Each of them vetted. Cheaper than one by one: what is plain in all together is plain in each."""
+    longest = max(map(len, texts), default=0)
+    if (
+        longest * 4 > limit
+        or longest > MAX_DIGITS
+        or not _is_plain("\n".join(texts))
+        or (longest > MAX_DEPTH and max(map(_openings, texts)) > MAX_DEPTH)
+    ):
+        return [vet(text, field=field, limit=limit) for text in texts]
+    return texts
 
 
 def decode(text: str | bytes, *, field: str = "value") -> Any:
@@ -142,6 +153,22 @@ def _settled(value: Any, field: str, depth: int) -> Any:
     if isinstance(value, float):
         return _settled(float.__float__(value), field, depth)
     raise InvalidValue(f"{field}: {type(value).__name__} is not a JSON value", field=field)
+
+
+def _is_plain(text: str) -> bool:
+    """JSON text without anything that needs a closer look, wherever it stands."""
+    return not (
+        ("\\u" in text and _UNSETTLED_TEXT.search(text))
+        or "NaN" in text
+        or "Infinity" in text
+        or (("-0" in text or _EXPONENT.search(text)) and _UNSETTLED_NUMBER.search(text))
+        or not (text.isascii() or text_problem(text) is None)
+    )
+
+
+def _openings(text: str) -> int:
+    """JSON text is nested no deeper than this."""
+    return text.count("[") + text.count("{")
 
 
 def _dump(value: Any, field: str, limit: int) -> str:

@@ -8,7 +8,7 @@ import keyword
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -83,16 +83,26 @@ class TaskType:
             for parameter in self.signature.parameters.values():
                 if parameter.kind is parameter.VAR_KEYWORD:
                     kwargs.update(kwargs.pop(parameter.name, {}))
-        try:
-            for name in self.loose.intersection(kwargs):
-                codec.check_keys(kwargs[name], field=name)
-            model = self.params.__pydantic_validator__.validate_python(dict(kwargs))
-            text = self.params.__pydantic_serializer__.to_json(model, by_alias=True, round_trip=True, warnings=False)
-            return codec.vet(text.decode(), field="kwargs", limit=limit)
-        except ValidationError as error:
-            raise _refusal(error, self.params.__name__) from None
-        except (PydanticSerializationError, UnicodeError, RecursionError) as error:
-            raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
+        return self.encode_calls((kwargs,), limit)[0]
+
+    def encode_calls(self, calls: Iterable[Mapping[str, Any]], limit: int = codec.MAX_BYTES) -> list[str]:
+        """The same for many calls, each given by its keyword arguments."""
+        validate = self.params.__pydantic_validator__.validate_python
+        to_json = self.params.__pydantic_serializer__.to_json
+        loose = self.loose
+        texts = []
+        for kwargs in calls:
+            try:
+                if loose:
+                    for name in loose.intersection(kwargs):
+                        codec.check_keys(kwargs[name], field=name)
+                model = validate(dict(kwargs))
+                texts.append(to_json(model, by_alias=True, round_trip=True, warnings=False).decode())
+            except ValidationError as error:
+                raise _refusal(error, self.params.__name__) from None
+            except (PydanticSerializationError, UnicodeError, RecursionError) as error:
+                raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
+        return codec.vet_all(texts, field="kwargs", limit=limit)
 
     def decode_call(self, text: str) -> Any:
         """The stored arguments as the function takes them: a dict of keywords, or the payload. Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 from uuid import UUID
@@ -13,6 +13,7 @@ from tasklib.core.errors import TaskDefinitionError, Unsupported
 from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
 from tasklib.doors.blocking import bridge, run_blocking
 from tasklib.doors.handle import TaskHandle
@@ -51,12 +52,12 @@ class Submitter(Generic[P, R]):
         """Stores thousands of calls at once, each given by its keyword arguments; all or none."""
         engine = default_engine()
         new = prepare_calls(self._task_type, calls, self._options, engine.config)
-        return [inserted.id for inserted in store_blocking(engine, new, self._connection)]
+        return ids_of(store_blocking(engine, new, self._connection))
 
     async def submit_many_async(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
         engine = default_engine()
         new = prepare_calls(self._task_type, calls, self._options, engine.config)
-        return [inserted.id for inserted in await store(engine, new, self._connection)]
+        return ids_of(await store(engine, new, self._connection))
 
     def _handle(self, inserted: Inserted, engine: Engine) -> TaskHandle[R]:
         return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
@@ -176,7 +177,11 @@ def _decorate(
     return TaskFunction(function, task_type)
 
 
-async def store(engine: Engine, tasks: list[NewTask], connection: object | None) -> list[Inserted]:
+def ids_of(inserted: Sequence[Inserted]) -> list[UUID]:
+    return list(inserted.columns["id"]) if isinstance(inserted, Rows) else [each.id for each in inserted]
+
+
+async def store(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
     """Submits in the engine's own transaction, or in the caller's."""
     if connection is None:
         return await engine.submit(tasks)
@@ -184,7 +189,7 @@ async def store(engine: Engine, tasks: list[NewTask], connection: object | None)
     return await inserted if isinstance(inserted, Awaitable) else inserted
 
 
-def store_blocking(engine: Engine, tasks: list[NewTask], connection: object | None) -> list[Inserted]:
+def store_blocking(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
     if connection is None:
         loop = bridge.loop
         at_once = None if loop is None else engine.submit_here(loop, tasks)

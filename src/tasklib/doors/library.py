@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +15,7 @@ from tasklib.core.options import SubmitOptions, check_tags, check_whole
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import NewTask, Task, TaskState
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import TaskFunction, store, store_blocking
+from tasklib.doors.functions import TaskFunction, ids_of, store, store_blocking
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import prepare_call, prepare_calls
@@ -94,17 +94,19 @@ async def submit_many(
     """Queues thousands of calls at once, all or none; each call is a mapping of keyword arguments. `options` are those
     of `submit_task` and hold for all of them."""
     engine = default_engine()
-    return [inserted.id for inserted in await store(engine, _many(func, calls, options, engine), connection)]
+    return ids_of(await store(engine, _many(func, calls, options, engine), connection))
 
 
 def submit_many_sync(
     func: AnyTask, calls: Iterable[Mapping[str, Any]], /, *, connection: object | None = None, **options: Any
 ) -> list[UUID]:
     engine = default_engine()
-    return [inserted.id for inserted in store_blocking(engine, _many(func, calls, options, engine), connection)]
+    return ids_of(store_blocking(engine, _many(func, calls, options, engine), connection))
 
 
-def _many(func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, Any], engine: Engine) -> list[NewTask]:
+def _many(
+    func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, Any], engine: Engine
+) -> Sequence[NewTask]:
     try:
         chosen = SubmitOptions(**options)
     except TypeError:

@@ -104,7 +104,7 @@ class Engine:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def submit(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         inserted = await (await self.store()).insert(tasks)
         events.enqueued(tasks, inserted)
         return inserted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,10 +12,11 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.errors import InvalidOption
-from tasklib.core.ids import uuid7
+from tasklib.core.ids import SEQUENCE_BITS, uuid7s
 from tasklib.core.options import SubmitOptions, check_tags
 from tasklib.core.registry import TaskType
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
 from tasklib.engine import tracing
 from tasklib.engine.config import Config
@@ -39,14 +41,10 @@ class IdSource:
                 self._last, self._sequence = millisecond, 0
             else:
                 self._sequence += 1
-            first = (self._last << 12) + self._sequence
+            first = (self._last << SEQUENCE_BITS) + self._sequence
             # More than 4096 within one millisecond borrow from the next.
-            self._last, self._sequence = divmod(first + count - 1, 1 << 12)
-        entropy = os.urandom(8 * count)
-        return [
-            uuid7(moment >> 12, moment & 0xFFF, int.from_bytes(entropy[at : at + 8], "big"))
-            for at, moment in zip(range(0, 8 * count, 8), range(first, first + count), strict=True)
-        ]
+            self._last, self._sequence = divmod(first + count - 1, 1 << SEQUENCE_BITS)
+        return uuid7s(range(first, first + count), struct.unpack(f"{count}Q", os.urandom(8 * count)))
 
 
 _ids = IdSource()
@@ -72,7 +70,7 @@ def new_tasks(
     max_retries: int,
     timeout: int | None,
     retry: RetryPolicy | None,
-) -> list[NewTask]:
+) -> Sequence[NewTask]:
     """Tasks that differ in their payloads alone."""
     kept = options.retry or retry
     alike = (
@@ -85,11 +83,14 @@ def new_tasks(
         options.idempotency_key,
         None if kept is None else kept.to_json(),
     )
+    if not payloads:
+        return []
     ids = _ids.next(len(payloads))
-    return [
-        NewTask(task_id, name, payload, *alike, trace)
-        for task_id, payload, trace in zip(ids, payloads, tracing.submitted(name, ids), strict=True)
-    ]
+    traces = tracing.submitted(name, ids)
+    first = NewTask(ids[0], name, payloads[0], *alike, traces[0])
+    if any(traces):
+        return Rows(first, id=ids, kwargs=payloads, trace=traces)
+    return Rows(first, id=ids, kwargs=payloads)
 
 
 def prepare_call(
@@ -101,16 +102,17 @@ def prepare_call(
 
 def prepare_calls(
     task_type: TaskType, calls: Iterable[Mapping[str, Any]], options: SubmitOptions, config: Config
-) -> list[NewTask]:
+) -> Sequence[NewTask]:
     """Checks every call before any is stored."""
-    limit = config.max_payload_bytes
-    payloads = [task_type.encode_call((), call, limit) for call in calls]
+    payloads = task_type.encode_calls(calls, config.max_payload_bytes)
     if options.idempotency_key is not None and len(payloads) > 1:
         raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
     return _prepared(task_type, payloads, options, config)
 
 
-def _prepared(task_type: TaskType, payloads: Sequence[str], options: SubmitOptions, config: Config) -> list[NewTask]:
+def _prepared(
+    task_type: TaskType, payloads: Sequence[str], options: SubmitOptions, config: Config
+) -> Sequence[NewTask]:
     own = task_type.options
     if own.priority or own.tags:
         options = replace(

@@ -68,7 +68,7 @@ class Store(Protocol):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
         with one key become one. Wakes listening workers when something is due."""
         ...

@@ -101,7 +101,7 @@ class PostgresStore:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         return await submits.insert(self._calls, tasks)
 
     def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:

@@ -1,5 +1,5 @@
-"""Insert. Tasks without keys go by typed arrays, the quickest way; tasks with keys by one JSON document, in steps that
-know nothing of the driver, so that callers' own connections take the same road (callers.py)."""
+"""Insert. Tasks without keys go by typed parameters, the quickest way; tasks with keys by one JSON document, in steps
+that know nothing of the driver, so that callers' own connections take the same road (callers.py)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 
 from tasklib.core.errors import StoreBusy
+from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.connect import Connection
@@ -36,7 +37,7 @@ class Query(NamedTuple):
 Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
 
 
-async def insert(calls: Calls, tasks: Sequence[NewTask]) -> list[Inserted]:
+async def insert(calls: Calls, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
     if len(tasks) == 1 and tasks[0].idempotency_key is None:
         created_at = await calls.run(_one(calls, tasks[0]))
         if created_at is not None:
@@ -44,6 +45,9 @@ async def insert(calls: Calls, tasks: Sequence[NewTask]) -> list[Inserted]:
         # The id is there already: this very task, whose reply was lost.
     elif not tasks:
         return []
+    elif isinstance(tasks, Rows) and _are_alike(tasks):
+        if await calls.run(_alike(calls, tasks)):
+            return Rows(Inserted(tasks.first.id, True), id=tasks.columns["id"])
     elif all(task.idempotency_key is None for task in tasks) and await calls.run(_many(calls, tasks)):
         return [Inserted(task.id, True) for task in tasks]
     return await _drive(calls, inserting(tasks, calls.clock_offset))
@@ -105,23 +109,46 @@ def _one(calls: Calls, task: NewTask) -> Callable[[Connection, float], Any]:
     return send
 
 
+def _are_alike(tasks: Rows[NewTask]) -> bool:
+    """But for ids and payloads, which fit into one document."""
+    if tasks.columns.keys() != {"id", "kwargs"} or tasks.first.idempotency_key is not None:
+        return False
+    return sum(map(len, tasks.columns["kwargs"])) < _DOCUMENT_LIMIT
+
+
+def _alike(calls: Calls, tasks: Rows[NewTask]) -> Callable[[Connection, float], Any]:
+    first = tasks.first
+    values = (
+        tasks.columns["id"],
+        f"[{','.join(tasks.columns['kwargs'])}]",
+        first.name,
+        first.max_retries,
+        first.timeout_seconds,
+        first.priority,
+        first.tags,
+        _delay(first.delay_seconds),
+        first.run_at,
+        first.retry_policy,
+        first.trace,
+        calls.offset,
+        wake_up([first]),
+    )
+    return _batch(calls.sql["insert_alike"], values)
+
+
 def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float], Any]:
     ids, names, payloads, retries, delays, times, timeouts, priorities, tags, _, policies, traces = zip(
         *tasks, strict=True
     )
-    delays = tuple(timedelta(seconds=delay) if delay else _NO_DELAY for delay in delays)
-    options = (names, retries, timeouts, priorities, tags, delays, times, policies, traces)
-    if all(_alike(option) for option in options) and sum(map(len, payloads)) < _DOCUMENT_LIMIT:
-        sql = calls.sql["insert_alike"]
-        columns = (ids, f"[{','.join(payloads)}]", *(option[0] for option in options))
-    else:
-        sql = calls.sql["insert_many"]
-        columns = (ids, payloads, *options)
-    wake = wake_up(tasks)
+    delays = tuple(map(_delay, delays))
+    columns = (ids, payloads, names, retries, timeouts, priorities, tags, delays, times, policies, traces)
+    return _batch(calls.sql["insert_many"], (*columns, calls.offset, wake_up(tasks)))
 
+
+def _batch(sql: str, values: tuple[Any, ...]) -> Callable[[Connection, float], Any]:
     async def send(connection: Connection, timeout: float) -> bool:
         try:
-            await connection.fetchrow(sql, *columns, calls.offset, wake, timeout=timeout)
+            await connection.fetchrow(sql, *values, timeout=timeout)
         except asyncpg.UniqueViolationError:
             return False
         return True
@@ -129,8 +156,8 @@ def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float
     return send
 
 
-def _alike(values: tuple[Any, ...]) -> bool:
-    return values.count(values[0]) == len(values)
+def _delay(seconds: float | None) -> timedelta:
+    return timedelta(seconds=seconds) if seconds else _NO_DELAY
 
 
 async def _drive(calls: Calls, steps: Steps) -> list[Inserted]:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
+import pytest
+
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.rows import Rows
 from tasklib.stores.base import Store
 from tasklib.stores.values import Filter
-from tasklib.testing.suite.builders import OpenStore, claim, fetch, new_task, submit
+from tasklib.testing.suite.builders import OpenStore, alike_tasks, claim, fetch, new_task, submit
 
 EVERYTHING = Filter()
 
@@ -56,10 +63,50 @@ class Batches:
         assert (await store.count(EVERYTHING, 10_000)).value == 3000
         assert [(await fetch(store, entry.id)).kwargs for entry in inserted[::1000]] == [0, 1000, 2000]
 
+    @pytest.mark.parametrize("due", ["now", "later", "then", "past"])
+    async def test_tasks_that_are_alike_are_stored_like_any_others(self, store: Store, due: str) -> None:
+        now = await store.now()
+        times: dict[str, dict[str, Any]] = {
+            "now": {},
+            "later": {"delay_seconds": 3600},
+            "then": {"run_at": now + timedelta(hours=1)},
+            "past": {"run_at": now - timedelta(hours=1)},
+        }
+        policy = RetryPolicy(base=7.0)
+        more: dict[str, Any] = {"timeout_seconds": 9, "priority": -4, "tags": {"x": [1]}, "retry_policy": policy}
+        alike = alike_tasks(3, max_retries=7, **more, **times[due])
+        inserted = await store.insert(alike)
+        assert [(entry.id, entry.created) for entry in inserted] == [(task.id, True) for task in alike]
+        others = await store.insert([task._replace(id=new_task().id) for task in alike])
+        for number, (one, other) in enumerate(zip(inserted, others, strict=True)):
+            kept, like = await fetch(store, one.id), await fetch(store, other.id)
+            assert kept.kwargs == number
+            if due in ("now", "later"):
+                assert kept.scheduled_at - kept.created_at == like.scheduled_at - like.created_at
+                like = replace(like, scheduled_at=kept.scheduled_at)
+            assert kept == replace(like, id=kept.id, created_at=kept.created_at, updated_at=kept.created_at)
+        assert len(await claim(store, 10)) == (6 if due in ("now", "past") else 0)
+
+    async def test_tasks_that_are_alike_keep_their_traces(self, store: Store) -> None:
+        alike = alike_tasks(3)
+        traced = Rows(alike.first, **alike.columns, trace=["a", "b", "c"])
+        assert [(await fetch(store, entry.id)).trace for entry in await store.insert(traced)] == ["a", "b", "c"]
+
+    async def test_a_batch_of_one_keeps_its_key(self, store: Store) -> None:
+        first, second = alike_tasks(1, key="k"), alike_tasks(1, key="k")
+        answers = [answer for batch in (first, second) for answer in await store.insert(batch)]
+        assert [(answer.id, answer.created) for answer in answers] == [(first[0].id, True), (first[0].id, False)]
+
+    async def test_a_batch_that_is_there_already_is_not_stored_again(self, store: Store) -> None:
+        """Its reply was lost."""
+        alike = alike_tasks(3)
+        for _ in range(2):
+            assert [entry.id for entry in await store.insert(alike)] == [task.id for task in alike]
+        assert (await store.count(EVERYTHING, 10)).value == 3
+
     async def test_a_batch_is_seen_whole_or_not_at_all(self, store: Store, open_store: OpenStore) -> None:
         other = await open_store()
-        tasks = [new_task() for _ in range(500)]
-        writing = asyncio.create_task(store.insert(tasks))
+        writing = asyncio.create_task(store.insert(alike_tasks(500)))
         seen = set()
         while not writing.done():
             seen.add((await other.count(EVERYTHING, 10_000)).value)

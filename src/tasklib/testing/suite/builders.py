@@ -17,6 +17,7 @@ from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.outcome import Cancelled, Completed, Failed, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.rows import Rows
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.base import Store
 from tasklib.stores.values import Claimed, ClaimRequest, Held, WorkerBeat
@@ -75,6 +76,13 @@ def new_task(
         retry_policy=retry_policy.to_json() if retry_policy else None,
         trace=trace,
     )
+
+
+def alike_tasks(number: int, name: str = WORK, **options: Any) -> Rows[NewTask]:
+    """As `submit_many` makes them; each has its number as payload."""
+    first = new_task(name, 0, **options)
+    ids = [first.id, *(next_id() for _ in range(1, number))]
+    return Rows(first, id=ids, kwargs=list(map(str, range(number))))
 
 
 async def submit(store: Store, name: str = WORK, **options: Any) -> UUID:
