@@ -22,7 +22,7 @@ from tasklib.engine.submission import NO_OPTIONS, prepare_calls
 from tasklib.server import ServerSettings, create_app
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange
-from tasklib.testing.suite.builders import WORK, apply, claim, completed, submit_several
+from tasklib.testing.suite.builders import WORK, alike_tasks, apply, claim, completed, submit_several
 from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async
 
@@ -32,7 +32,7 @@ TOKEN = "an-admin-token-of-the-tests"
 
 async def submit_claim_settle(store: Store, number: int, spent: Callable[[str], None] = lambda step: None) -> None:
     """The whole road of so many tasks. `spent` is told of each step when it is done."""
-    await submit_several(store, number)
+    await store.insert(alike_tasks(number))
     spent("submit")
     claims = await claim(store, number)
     spent("claim")
