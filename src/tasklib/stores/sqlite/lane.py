@@ -8,10 +8,10 @@ import os
 import random
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
@@ -38,7 +38,7 @@ _IN_THE_WAY = (apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError, apsw.Pr
 class Job:
     """A call on its way through a lane."""
 
-    __slots__ = ("after", "atomic", "deadline", "future", "loop", "result", "work", "writes")
+    __slots__ = ("after", "atomic", "deadline", "error", "future", "loop", "result", "work", "writes")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class Job:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
         self.result: Any = None
+        self.error: Exception | None = None
 
 
 class Rest:
@@ -161,10 +162,11 @@ class Lane:
             connection = self._connect(opened.deadline)
         except Exception as error:
             self._closing.set()
-            _resolve([(opened, error)])
+            opened.error = error
+            _resolve([opened])
             return
         self._prepare(connection)
-        _resolve([(opened, None)])
+        _resolve([opened])
         while (batch := self._next_batch()) is not None:
             if not isinstance(batch, Rest):
                 self._serve(connection, batch)
@@ -206,11 +208,8 @@ class Lane:
         if job is None or isinstance(job, Rest):
             return job
         batch = [job]
-        while job.writes and len(batch) < _SHARED_COMMIT:
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                break
+        while job.writes and len(batch) < _SHARED_COMMIT and not self._jobs.empty():
+            job = self._jobs.get()  # at once: nobody else takes from it
             if job is None or isinstance(job, Rest):
                 self._jobs.put(job)
                 break
@@ -218,17 +217,17 @@ class Lane:
         return batch
 
     def _serve(self, connection: apsw.Connection, batch: list[Job]) -> None:
-        shared = [job for job in batch if job.writes]
-        if len(shared) > 1 and self._commit_together(connection, shared):
-            _finish(shared)
-            batch = [job for job in batch if not job.writes]
+        if len(batch) > 1:
+            shared = [job for job in batch if job.writes]
+            if len(shared) > 1 and self._commit_together(connection, shared):
+                _finish(shared)
+                batch = [job for job in batch if not job.writes]
         for job in batch:
             try:
                 self._retried(partial(_transact, connection, job), job.deadline)
             except Exception as error:
-                _resolve([(job, error)])
-            else:
-                _finish([job])
+                job.error = error
+            _finish([job])
 
     def _commit_together(self, connection: apsw.Connection, jobs: list[Job]) -> bool:
         """All or none. False: something went wrong; each is to be tried by itself."""
@@ -259,15 +258,13 @@ class Lane:
                 raise translated(error, self._address) from error
 
     def _refuse_rest(self) -> None:
-        while True:
-            try:
-                job = self._jobs.get_nowait()
-            except Empty:
-                return
+        while not self._jobs.empty():
+            job = self._jobs.get()
             if isinstance(job, Rest):
                 job.begun.set()
             elif job is not None:
-                _resolve([(job, StoreClosed("the store is closed"))])
+                job.error = StoreClosed("the store is closed")
+                _resolve([job])
 
 
 def roll_back(connection: apsw.Connection) -> None:
@@ -303,30 +300,27 @@ def _run(connection: apsw.Connection, job: Job) -> None:
 
 
 def _finish(jobs: list[Job]) -> None:
-    _resolve([(job, None) for job in jobs])
+    _resolve(jobs)
     for job in jobs:
-        if job.after is not None:
+        if job.after is not None and job.error is None:
             with suppress(Exception):  # it tells others of what is committed: whether they hear it is not the caller's
                 job.after(job.result)
 
 
-def _resolve(ended: Iterable[tuple[Job, Exception | None]]) -> None:
+def _resolve(jobs: list[Job]) -> None:
     """Hands results to their loops, one call for each loop."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Job, Exception | None]]] = {}
-    for job, error in ended:
-        by_loop.setdefault(job.loop, []).append((job, error))
-    for loop, items in by_loop.items():
+    for loop in {job.loop for job in jobs}:
         with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
-            loop.call_soon_threadsafe(_set, items)
+            loop.call_soon_threadsafe(_set, [job for job in jobs if job.loop is loop])
 
 
-def _set(items: list[tuple[Job, Exception | None]]) -> None:
-    for job, error in items:
+def _set(jobs: list[Job]) -> None:
+    for job in jobs:
         if not job.future.done():
-            if error is None:
+            if job.error is None:
                 job.future.set_result(job.result)
             else:
-                job.future.set_exception(error)
+                job.future.set_exception(job.error)
 
 
 # SQLite keeps the locks of a process in memory, and a fork copies that memory but not the locks: the child would wait

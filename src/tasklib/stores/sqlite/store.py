@@ -64,8 +64,8 @@ class SqliteStore(Lanes):
 
     def __init__(self, url: str, *, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
         super().__init__(parse(url), call_timeout)
-        self._key = self._address.key
-        self._wake_directory = None if self._address.path is None else Path(f"{self._key}-wake")
+        key = self._address.key
+        self._bells = wake.bells_of(key, None if self._address.path is None else Path(f"{key}-wake"))
         self.clock_offset = clock_offset
         self._ear: wake.Ear | None = None
 
@@ -323,11 +323,11 @@ class SqliteStore(Lanes):
         self._ring_with(wake.claimable(names))
 
     def _ring_with(self, messages: list[str]) -> None:
-        wake.ring(self._key, self._wake_directory, messages)
+        self._bells.ring(messages)
 
     def _listening(self) -> wake.Ear:
         if self._ear is None:
-            self._ear = wake.Ear(self._key, self._wake_directory)
+            self._ear = wake.Ear(self._bells)
         return self._ear
 
     def _rest(self, ear: wake.Ear) -> None:

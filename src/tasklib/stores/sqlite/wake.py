@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 ANYTHING = "!"
@@ -31,7 +32,12 @@ _CLOCK_STEP_NS = 100_000_000
 def claimable(names: Iterable[str]) -> list[str]:
     """Messages saying that tasks of these names may be claimable."""
     distinct = list(dict.fromkeys(names))
-    return [json.dumps(name) for name in distinct] if len(distinct) <= _MOST_NAMES else [ANYTHING]
+    return list(map(_quoted, distinct)) if len(distinct) <= _MOST_NAMES else [ANYTHING]
+
+
+@lru_cache(maxsize=1024)
+def _quoted(name: str) -> str:
+    return json.dumps(name)
 
 
 def finished(ids: Iterable[str]) -> list[str]:
@@ -42,15 +48,14 @@ def finished(ids: Iterable[str]) -> list[str]:
 class Ear:
     """What one store listens with, in its event loop."""
 
-    def __init__(self, key: str, directory: Path | None) -> None:
-        self._key = key
+    def __init__(self, bells: Bells) -> None:
+        self._bells = bells
         self._loop = asyncio.get_running_loop()
         self._wakes: list[Callable[[str | None], None]] = []
         self._waiters: dict[str, set[asyncio.Event]] = {}
-        self._fifo = None if directory is None else _Fifo.make(directory)
+        self._fifo = None if bells.directory is None else _Fifo.make(bells.directory)
         self._rest = b""
-        with _lock:
-            _ears.setdefault(key, set()).add(self)
+        bells.add(self)
         if self._fifo is not None:
             self._loop.add_reader(self._fifo.descriptor, self._read)
 
@@ -79,11 +84,7 @@ class Ear:
             self._waiters.pop(task_id, None)
 
     def close(self) -> None:
-        with _lock:
-            ears = _ears.get(self._key, set())
-            ears.discard(self)
-            if not ears:
-                _ears.pop(self._key, None)
+        self._bells.remove(self)
         if self._fifo is not None:
             if not self._loop.is_closed():
                 self._loop.remove_reader(self._fifo.descriptor)
@@ -161,62 +162,75 @@ class _Fifo:
             self.descriptor = -1
 
 
-def ring(key: str, directory: Path | None, messages: list[str]) -> None:
-    """Reaches every ear on the database, in this process and in others."""
-    if not messages:
-        return
-    with _lock:
-        ours = list(_ears.get(key, ()))
-        bells = _bells.setdefault(directory, _Bells(directory)) if directory is not None else None
-    for ear in ours:
-        ear.call(messages)
-    if bells is not None:
-        bells.ring({ear.fifo for ear in ours}, "".join(f"{message}\n" for message in messages).encode())
+class Bells:
+    """Everybody who listens on one database: ears in this process, and the FIFOs of other processes, kept open for
+    writing from one ring to the next."""
 
-
-class _Bells:
-    """The FIFOs of other processes beside one database, kept open for writing from one ring to the next."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path | None) -> None:
+        self.directory = directory
+        self._folder = "" if directory is None else str(directory)
         self._lock = threading.Lock()
+        self._ears: tuple[Ear, ...] = ()
         self._descriptors: dict[str, int] = {}
         self._listed: set[str] = set()
         self._listed_as_of = 0
 
-    def ring(self, ours: set[str | None], data: bytes) -> None:
+    def add(self, ear: Ear) -> None:
+        with self._lock:
+            self._ears = (*self._ears, ear)
+
+    def remove(self, ear: Ear) -> None:
+        with self._lock:
+            self._ears = tuple(each for each in self._ears if each is not ear)
+
+    def ring(self, messages: list[str]) -> None:
+        """From any thread. Every submit comes here, and mostly nobody listens: then all it takes is one look."""
+        if not messages:
+            return
+        ours = self._ears
+        for ear in ours:
+            ear.call(messages)
+        if not self._folder:
+            return
         with self._lock:
             try:
-                names = self._names()
+                changed = os.stat(self._folder).st_mtime_ns  # noqa: PTH116 - a Path makes it take half as long again
             except OSError:
                 return  # nobody ever listened
-            for name in self._descriptors.keys() - names:
-                self._hang_up(name)
-            for name in names - ours:
-                if self._reach(name):
-                    self._write(name, data)
+            if changed != self._listed_as_of:
+                self._list(changed)
+            others = self._listed - {ear.fifo for ear in ours}
+            if others:
+                data = "".join(f"{message}\n" for message in messages).encode()
+                for name in others:
+                    if self._reach(name):
+                        self._write(name, data)
 
-    def _names(self) -> set[str]:
-        """All FIFOs there are. The directory is read again when it has changed, and as long as it changed so lately
-        that another change may bear the same time."""
-        now, changed = time.time_ns(), self._directory.stat().st_mtime_ns
-        if changed != self._listed_as_of:
-            with os.scandir(self._directory) as entries:
-                found = {entry.name for entry in entries}
-            self._listed = {name for name in found if name.endswith(".fifo") and name[0] != "."}
-            self._listed_as_of = changed if now - changed > _CLOCK_STEP_NS else 0
-        return self._listed
-
-    def drop(self) -> None:
+    def start_anew(self) -> None:
+        """In a forked child: those who listened are the parent's, and a thread that is not there may hold the lock."""
+        self._lock = threading.Lock()
+        for ear in self._ears:
+            ear.drop_descriptor()
+        self._ears = ()
         for name in tuple(self._descriptors):
+            self._hang_up(name)
+
+    def _list(self, changed: int) -> None:
+        """Reads all FIFOs there are. Again at the next ring, if the directory changed so lately that another change may
+        bear the same time."""
+        now = time.time_ns()
+        with os.scandir(self._folder) as entries:
+            found = {entry.name for entry in entries}
+        self._listed = {name for name in found if name.endswith(".fifo") and name[0] != "."}
+        self._listed_as_of = changed if now - changed > _CLOCK_STEP_NS else 0
+        for name in self._descriptors.keys() - self._listed:
             self._hang_up(name)
 
     def _reach(self, name: str) -> bool:
         if name in self._descriptors:
             return True
-        path = self._directory / name
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = os.open(Path(self._folder, name), os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError as error:
             if error.errno == errno.ENXIO:  # its process died
                 self._forget(name)
@@ -242,7 +256,7 @@ class _Bells:
 
     def _forget(self, name: str) -> None:
         with suppress(OSError):
-            (self._directory / name).unlink(missing_ok=True)
+            Path(self._folder, name).unlink(missing_ok=True)
 
 
 def _name_in(message: str) -> str | None:
@@ -254,20 +268,20 @@ def _name_in(message: str) -> str | None:
 
 
 _lock = threading.Lock()
-_ears: dict[str, set[Ear]] = {}
-_bells: dict[Path, _Bells] = {}
+_bells: dict[str, Bells] = {}
+
+
+def bells_of(key: str, directory: Path | None) -> Bells:
+    """Those of a database, for all its stores in this process."""
+    with _lock:
+        return _bells.setdefault(key, Bells(directory))
 
 
 def _start_anew() -> None:
     global _lock
     _lock = threading.Lock()
-    for ears in _ears.values():
-        for ear in ears:
-            ear.drop_descriptor()
-    _ears.clear()
     for bells in _bells.values():
-        bells.drop()
-    _bells.clear()
+        bells.start_anew()
 
 
 if hasattr(os, "register_at_fork"):
