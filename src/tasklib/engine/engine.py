@@ -55,6 +55,13 @@ class Engine:
         """The open store of the running loop."""
         return (await self._opened()).store
 
+    def _at_hand(self, loop: asyncio.AbstractEventLoop) -> _Opened | None:
+        """What that loop has open already."""
+        opened = self._open.get(id(loop))
+        if opened is None or not opened.ready or opened.loop() is not loop or self._closed or self._pid != os.getpid():
+            return None
+        return opened
+
     async def _opened(self) -> _Opened:
         if self._closed:
             raise StoreClosed("this queue was closed")
@@ -104,17 +111,16 @@ class Engine:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
-        inserted = await (await self.store()).insert(tasks)
+    async def submit(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+        opened = self._at_hand(asyncio.get_running_loop()) or await self._opened()
+        inserted = await opened.store.insert(tasks, dated=dated)
         events.enqueued(tasks, inserted)
         return inserted
 
     def submit_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> list[Inserted] | None:
         """For sync code: in this thread, if the store of that loop can take them at once. None: it cannot."""
-        opened = self._open.get(id(loop))
-        if opened is None or not opened.ready or self._closed or self._pid != os.getpid():
-            return None
-        inserted = opened.store.insert_here(tasks)
+        opened = self._at_hand(loop)
+        inserted = None if opened is None else opened.store.insert_here(tasks)
         if inserted is not None:
             events.enqueued(tasks, inserted)
         return inserted

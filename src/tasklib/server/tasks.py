@@ -66,7 +66,7 @@ async def submit(given: Submit, request: Request, service: Served, who: Who) -> 
     """Create a task."""
     service.submits.take(who.key)
     new = prepare(given, service.registry, service.engine.config)
-    (inserted,) = await service.engine.submit([new])
+    (inserted,) = await service.engine.submit([new], dated=True)
     created_at = inserted.created_at
     if created_at is None:
         task = await service.engine.get(inserted.id)

@@ -68,9 +68,10 @@ class Store(Protocol):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
-        with one key become one. Wakes listening workers when something is due."""
+        with one key become one. Wakes listening workers when something is due. `dated`: it may take longer if it saves
+        the caller the look at when a lone task was created."""
         ...
 
     def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:

@@ -96,6 +96,13 @@ async def test_tables_that_vanish_are_a_mismatch(store: PostgresStore, psql: Exe
         await submit(store)
 
 
+async def test_a_table_that_changes_is_asked_anew(store: PostgresStore, psql: Execute):
+    """A statement that was prepared before is refused by the server from then on."""
+    await submit(store)
+    psql("ALTER TABLE tasks ALTER created_at TYPE timestamptz(3)")
+    assert (await fetch(store, await submit(store))).created_at.microsecond % 1000 == 0
+
+
 async def test_the_printed_migration_makes_the_same_tables(postgres_url: str, psql: Execute):
     store = PostgresStore(postgres_url)
     for _, text in store.migration_sql():

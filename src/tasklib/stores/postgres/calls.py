@@ -14,6 +14,7 @@ import asyncpg
 
 from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreUnavailable
 from tasklib.stores.postgres.connect import Connection, Target, connect
+from tasklib.stores.postgres.deadlines import Deadline, Deadlines
 from tasklib.stores.postgres.failures import Remedy, remedy, translate
 from tasklib.stores.postgres.pool import Pool
 from tasklib.stores.queries import load
@@ -63,11 +64,13 @@ class Calls:
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._pool = Pool(self.connect, self._pool_size)
+        self._deadlines = Deadlines()
 
     async def stop(self) -> None:
         pool, self._pool = self._pool, None
         if pool is not None:
             await pool.close()
+            self._deadlines.close()
 
     async def run(self, work: Callable[[Connection, float], Awaitable[T]], *, repeat: bool = True) -> T:
         """Calls `work` with a connection and the seconds it may take; again, on another connection, when that one was
@@ -82,7 +85,8 @@ class Calls:
             connection = None
             try:
                 connection = pool.take() or await pool.acquire(deadline)
-                result = await work(connection, deadline - loop.time())
+                with Deadline(self._deadlines, deadline):
+                    result = await work(connection, deadline - loop.time())
             except BaseException as error:
                 if connection is not None:
                     _return(pool, connection, error)
@@ -179,6 +183,7 @@ async def _block(connection: Connection, timeout: float | None, begin: str) -> A
 def render(target: Target) -> dict[str, str]:
     """The queries with names of this schema filled in: once, when the store is made. All are checked identifiers."""
     names = {
+        "{insert_one}": _QUERIES["insert_one"],
         "{columns}": _QUERIES["columns"],
         "{schema}": target.quoted_schema,
         "{schema_name}": f"'{target.schema}'",
@@ -196,6 +201,8 @@ def _filled(text: str, names: dict[str, str]) -> str:
 
 def _return(pool: Pool, connection: Connection, error: BaseException) -> None:
     """After an error: whole only if the server itself said no, and nothing is left open."""
+    if isinstance(error, asyncpg.InvalidCachedStatementError):
+        connection.kept.clear()
     whole = (
         isinstance(error, (asyncpg.PostgresError, asyncpg.InterfaceError, StoreError))
         and remedy(error) is not Remedy.RECONNECT

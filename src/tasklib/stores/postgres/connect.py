@@ -48,6 +48,21 @@ Connection = Any
 """asyncpg ships no types."""
 
 
+class _Connection(asyncpg.Connection):  # type: ignore[misc]
+    """Keeps a few prepared statements at hand. asyncpg keeps all of them, which takes it longer to find one."""
+
+    __slots__ = ("kept",)
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.kept: dict[str, Any] = {}
+        """By their text."""
+
+    async def keep(self, sql: str) -> Any:
+        self.kept[sql] = statement = await self.prepare(sql)
+        return statement
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where the tables are and how to get there."""
@@ -133,6 +148,7 @@ async def connect(target: Target, settings: dict[str, str], timeout: float) -> C
                 host=host,
                 port=port,
                 timeout=share,
+                connection_class=_Connection,
                 # Statements live as long as their connection.
                 statement_cache_size=0 if target.pgbouncer else 200,
                 max_cached_statement_lifetime=0,

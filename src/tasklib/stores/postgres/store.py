@@ -101,8 +101,8 @@ class PostgresStore:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
-        return await submits.insert(self._calls, tasks)
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+        return await submits.insert(self._calls, tasks, dated=dated)
 
     def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
         return None  # every call is a conversation with a server, and the loop holds it

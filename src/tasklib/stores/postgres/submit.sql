@@ -2,26 +2,31 @@
 -- a lock that all databases of the server share.
 
 -- name: insert_one
--- $8 offset, $9 delay, $10 run_at, $13 whom to wake (NULL: nobody)
+-- $8 offset, $9 delay, $10 run_at. The look at the workers stands where a value is asked for, and is NULL whatever it
+-- finds: in a RETURNING it would cost the server a store for the answer, and the client to read it.
 INSERT INTO {schema}.tasks (
     id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
     scheduled_at, created_at, updated_at, retry_policy, trace, ready
 ) VALUES (
-    $1, $2, 'pending', $3, $4, $5, $6, $7,
+    $1, $2::varchar, 'pending', $3, $4, $5, $6, $7,
     coalesce($10::timestamptz, statement_timestamp() + $8::interval + $9::interval),
     statement_timestamp() + $8::interval,
     statement_timestamp() + $8::interval,
-    $11, $12,
+    $11,
+    coalesce((
+        SELECT nullif(pg_notify({work_channel}, '=' || $2)::text, '')
+        FROM {schema}.task_workers
+        WHERE listening AND stopped_at IS NULL
+          AND seen_at > statement_timestamp() + $8::interval - interval '1 minute'
+          AND coalesce($10 <= statement_timestamp() + $8::interval + interval '1 minute', $9 <= interval '1 minute')
+        LIMIT 1
+    ), $12),
     coalesce($10::timestamptz <= statement_timestamp() + $8::interval, $9::interval <= interval '0')
 )
-RETURNING created_at, (
-    SELECT pg_notify({work_channel}, $13::text)::text
-    FROM {schema}.task_workers
-    WHERE $13::text IS NOT NULL AND listening AND stopped_at IS NULL
-      AND seen_at > statement_timestamp() + $8::interval - interval '1 minute'
-      AND coalesce($10 <= statement_timestamp() + $8::interval + interval '1 minute', $9 <= interval '1 minute')
-    LIMIT 1
-);
+
+-- name: insert_one_dated
+{insert_one}
+RETURNING created_at;
 
 -- name: insert_alike
 -- Tasks that differ in id and payload alone, as submit_many makes them: the payloads are one document, the rest is said

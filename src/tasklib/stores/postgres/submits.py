@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -37,11 +37,11 @@ class Query(NamedTuple):
 Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
 
 
-async def insert(calls: Calls, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+async def insert(calls: Calls, tasks: Sequence[NewTask], *, dated: bool) -> Sequence[Inserted]:
     if len(tasks) == 1 and tasks[0].idempotency_key is None:
-        created_at = await calls.run(_one(calls, tasks[0]))
-        if created_at is not None:
-            return [Inserted(tasks[0].id, True, created_at)]
+        inserted = await calls.run(_one(calls, tasks[0], dated))
+        if inserted is not None:
+            return [inserted]
         # The id is there already: this very task, whose reply was lost.
     elif not tasks:
         return []
@@ -79,8 +79,8 @@ def wake_up(tasks: Sequence[NewTask]) -> str | None:
     return f"={name}" if all(task.name == name for task in tasks) else ANYTHING
 
 
-def _one(calls: Calls, task: NewTask) -> Callable[[Connection, float], Any]:
-    sql = calls.sql["insert_one"]
+def _one(calls: Calls, task: NewTask, dated: bool) -> Callable[[Connection, float], Any]:
+    sql = calls.sql["insert_one_dated" if dated else "insert_one"]
     delay = task.delay_seconds
     values = (
         task.id,
@@ -95,16 +95,14 @@ def _one(calls: Calls, task: NewTask) -> Callable[[Connection, float], Any]:
         task.run_at,
         task.retry_policy,
         task.trace,
-        f"={task.name}",
     )
 
-    async def send(connection: Connection, timeout: float) -> datetime | None:
+    async def send(connection: Connection, timeout: float) -> Inserted | None:
         try:
-            row = await connection.fetchrow(sql, *values, timeout=timeout)
+            statement = connection.kept.get(sql) or await connection.keep(sql)
+            return Inserted(task.id, True, await statement.fetchval(*values))
         except asyncpg.UniqueViolationError:
             return None
-        created_at: datetime = row[0]
-        return created_at
 
     return send
 

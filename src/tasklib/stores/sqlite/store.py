@@ -100,7 +100,7 @@ class SqliteStore(Lanes):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> list[Inserted]:
         if not tasks:
             return []
         work = partial(inserting.insert, tasks=tasks, clock_offset=self.clock_offset)
