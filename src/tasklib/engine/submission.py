@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -59,7 +60,9 @@ def new_task(
     name: str, payload: str, options: SubmitOptions, *, max_retries: int, timeout: int | None, retry: RetryPolicy | None
 ) -> NewTask:
     """A task from its payload and what the caller said; the rest are the defaults that apply to it."""
-    return new_tasks(name, [payload], options, max_retries=max_retries, timeout=timeout, retry=retry)[0]
+    alike = _alike(options, max_retries, timeout, retry)
+    ids = _ids.next(1)
+    return NewTask(ids[0], name, payload, *alike, tracing.submitted(name, ids)[0])
 
 
 def new_tasks(
@@ -72,17 +75,7 @@ def new_tasks(
     retry: RetryPolicy | None,
 ) -> Sequence[NewTask]:
     """Tasks that differ in their payloads alone."""
-    kept = options.retry or retry
-    alike = (
-        max_retries if options.max_retries is None else options.max_retries,
-        options.delay_seconds,
-        options.run_at,
-        timeout if options.timeout_seconds is None else options.timeout_seconds,
-        options.priority or 0,
-        "{}" if not options.tags else check_tags(options.tags),
-        options.idempotency_key,
-        None if kept is None else kept.to_json(),
-    )
+    alike = _alike(options, max_retries, timeout, retry)
     if not payloads:
         return []
     ids = _ids.next(len(payloads))
@@ -93,11 +86,30 @@ def new_tasks(
     return Rows(first, id=ids, kwargs=payloads)
 
 
+def _alike(
+    options: SubmitOptions, max_retries: int, timeout: int | None, retry: RetryPolicy | None
+) -> tuple[int, float | None, datetime | None, int | None, int, str, str | None, str | None]:
+    """The fields of a NewTask between its payload and its trace."""
+    kept = options.retry or retry
+    return (
+        max_retries if options.max_retries is None else options.max_retries,
+        options.delay_seconds,
+        options.run_at,
+        timeout if options.timeout_seconds is None else options.timeout_seconds,
+        options.priority or 0,
+        "{}" if not options.tags else check_tags(options.tags),
+        options.idempotency_key,
+        None if kept is None else kept.to_json(),
+    )
+
+
 def prepare_call(
     task_type: TaskType, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: SubmitOptions, config: Config
 ) -> NewTask:
     """A task from a call of a task type. Raises before anything is stored."""
-    return _prepared(task_type, [task_type.encode_call(args, kwargs, config.max_payload_bytes)], options, config)[0]
+    payload = task_type.encode_call(args, kwargs, config.max_payload_bytes)
+    options, max_retries, timeout, retry = _with_defaults(task_type, options, config)
+    return new_task(task_type.name, payload, options, max_retries=max_retries, timeout=timeout, retry=retry)
 
 
 def prepare_calls(
@@ -107,12 +119,15 @@ def prepare_calls(
     payloads = task_type.encode_calls(calls, config.max_payload_bytes)
     if options.idempotency_key is not None and len(payloads) > 1:
         raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
-    return _prepared(task_type, payloads, options, config)
+    options, max_retries, timeout, retry = _with_defaults(task_type, options, config)
+    return new_tasks(task_type.name, payloads, options, max_retries=max_retries, timeout=timeout, retry=retry)
 
 
-def _prepared(
-    task_type: TaskType, payloads: Sequence[str], options: SubmitOptions, config: Config
-) -> Sequence[NewTask]:
+def _with_defaults(
+    task_type: TaskType, options: SubmitOptions, config: Config
+) -> tuple[SubmitOptions, int, int | None, RetryPolicy | None]:
+    """What the caller said, joined with what the task type says; and for the rest, what the type or else the
+    configuration says of retries and timeout."""
     own = task_type.options
     if own.priority or own.tags:
         options = replace(
@@ -120,11 +135,6 @@ def _prepared(
             priority=own.priority if options.priority is None else options.priority,
             tags={**own.tags, **(options.tags or {})},
         )
-    return new_tasks(
-        task_type.name,
-        payloads,
-        options,
-        max_retries=config.max_retries if own.max_retries is None else own.max_retries,
-        timeout=config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds,
-        retry=own.retry,
-    )
+    max_retries = config.max_retries if own.max_retries is None else own.max_retries
+    timeout = config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds
+    return options, max_retries, timeout, own.retry

@@ -22,7 +22,7 @@ def _load(module: str) -> Any:
         return None
 
 
-_trace, _propagate = _load("trace"), _load("propagate")
+_trace, _propagate, _context = _load("trace"), _load("propagate"), _load("context")
 _tracer: Any = None if _trace is None else _trace.get_tracer("tasklib")
 
 
@@ -49,9 +49,18 @@ def _nobody_traces() -> bool:
     from elsewhere, there is nothing to tell and nothing to hand on."""
     return _trace is None or (
         isinstance(_tracer, _trace.ProxyTracer)
-        and isinstance(_trace.get_tracer_provider(), _trace.ProxyTracerProvider)
-        and _trace.get_current_span() is _trace.INVALID_SPAN
+        and _has_no_provider()
+        and (not _context.get_current() or _trace.get_current_span() is _trace.INVALID_SPAN)
     )
+
+
+def _has_no_provider() -> bool:
+    """`get_tracer_provider` knows, but looks into the environment each time, which takes longer than validating a call.
+    So its own variable is read, as long as it is there."""
+    provider = getattr(_trace, "_TRACER_PROVIDER", _trace)
+    if provider is _trace:
+        return isinstance(_trace.get_tracer_provider(), _trace.ProxyTracerProvider)
+    return provider is None
 
 
 def submitted(name: str, ids: Sequence[UUID]) -> list[str | None]:
