@@ -33,6 +33,14 @@ async def test_a_call_is_late_though_the_timer_was_set_for_one_that_ended():
     assert 0 <= await wait_until(deadlines, now + 0.03) < 1
 
 
+async def test_one_that_comes_later_may_be_the_first_to_pass():
+    deadlines = Deadlines()
+    now = asyncio.get_running_loop().time()
+    async with asyncio.timeout(5):
+        with Deadline(deadlines, now + 60):
+            assert 0 <= await wait_until(deadlines, now + 0.01) < 1
+
+
 async def test_one_timer_serves_all_that_end_in_time(monkeypatch: pytest.MonkeyPatch):
     deadlines = Deadlines()
     loop = asyncio.get_running_loop()

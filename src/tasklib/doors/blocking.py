@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import inspect
 import os
 import threading
 from collections.abc import Coroutine
@@ -23,21 +24,35 @@ class _Call(Generic[T]):
     def __init__(self, work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> None:
         self._work = work
         self._loop = loop
-        self._task: asyncio.Task[T] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._result: T
+        self._error: BaseException | None = None
         self.ended = threading.Lock()
         self.ended.acquire()
 
     def start(self) -> None:
-        self._task = self._loop.create_task(self._work)
-        self._task.add_done_callback(lambda _: self.ended.release())
+        self._task = self._loop.create_task(self._run())
+
+    async def _run(self) -> None:
+        try:
+            self._result = await self._work
+        except BaseException as error:
+            self._error = error
+        self.ended.release()  # not in a callback of the task, which would come a turn of the loop later
 
     def cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
+            if inspect.getcoroutinestate(self._work) == inspect.CORO_CREATED:
+                self._work.close()  # as its task will never begin
 
     def result(self) -> T:
-        assert self._task is not None
-        return self._task.result()
+        if self._error is not None:
+            try:
+                raise self._error
+            finally:
+                self._error = None  # it holds this frame, which holds us
+        return self._result
 
 
 class Bridge:

@@ -14,13 +14,13 @@ class Deadlines:
     def __init__(self) -> None:
         self.under_way: set[Deadline] = set()
         self.rings_at = math.inf
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
     def ring_at(self, moment: float) -> None:
         self.close()
         self.rings_at = moment
-        self._timer = self._loop.call_at(moment, self._ring)
+        self._timer = self.loop.call_at(moment, self._ring)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -47,11 +47,11 @@ class Deadline:
         self._passed = False
 
     def __enter__(self) -> None:
-        task = asyncio.current_task()
+        deadlines = self._deadlines
+        task = asyncio.current_task(deadlines.loop)
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
-        deadlines = self._deadlines
         deadlines.under_way.add(self)
         if self.moment < deadlines.rings_at:
             deadlines.ring_at(self.moment)

@@ -56,7 +56,7 @@ class Pool:
             self.drop(connection)
         elif self._closed or not (connection is self._home or connection in self._members):
             self._close_softly(connection)
-        elif self._hand_over(connection):
+        elif self._waiters and self._hand_over(connection):
             pass
         elif connection is self._home:
             self._home_is_free = True
