@@ -2,8 +2,8 @@
 -- a lock that all databases of the server share.
 
 -- name: insert_one
--- $8 offset, $9 delay, $10 run_at. The look at the workers stands where a value is asked for, and is NULL whatever it
--- finds: in a RETURNING it would cost the server a store for the answer, and the client to read it.
+-- $8 offset, $9 delay, $10 run_at. The look at the workers stands where a value is asked for, which is $12 whatever it
+-- finds: for a RETURNING the server would keep an answer and send it, and the client read it.
 INSERT INTO {schema}.tasks (
     id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
     scheduled_at, created_at, updated_at, retry_policy, trace, ready
@@ -13,14 +13,14 @@ INSERT INTO {schema}.tasks (
     statement_timestamp() + $8::interval,
     statement_timestamp() + $8::interval,
     $11,
-    coalesce((
-        SELECT nullif(pg_notify({work_channel}, '=' || $2)::text, '')
+    CASE WHEN (
+        SELECT pg_notify({work_channel}, '=' || $2) IS NULL
         FROM {schema}.task_workers
         WHERE listening AND stopped_at IS NULL
           AND seen_at > statement_timestamp() + $8::interval - interval '1 minute'
           AND coalesce($10 <= statement_timestamp() + $8::interval + interval '1 minute', $9 <= interval '1 minute')
         LIMIT 1
-    ), $12),
+    ) THEN NULL ELSE $12 END,
     coalesce($10::timestamptz <= statement_timestamp() + $8::interval, $9::interval <= interval '0')
 )
 
