@@ -8,6 +8,7 @@ OPTIONS = "core/options.py"
 T = "tests/core/test_codec.py::"
 REFUSED = f"{T}test_refused_with_the_field_named"
 AGREES = f"{T}test_a_serialisers_text_gets_the_same_verdict"
+BATCH = f"{T}test_one_at_the_limits_among_many_gets_its_own_verdict"
 
 VALUES = (
     one("NaN and infinities are refused", CODEC, "if not math.isfinite(value):", REFUSED, put="if False:"),
@@ -21,7 +22,7 @@ VALUES = (
     one(
         "NaN in a serialiser's text is seen",
         CODEC,
-        "or _CONSTANT.search(text)",
+        'or "NaN" in text',
         "tests/submitting/test_refusals.py::test_values[nan-by_submit_task]",
     ),
     one("NUL is refused", CODEC, 'if "\\0" in text:', REFUSED, f"{T}test_text_problem", put="if False:"),
@@ -40,7 +41,13 @@ VALUES = (
         f"{T}test_text_problem",
         put="return None",
     ),
-    one("NUL and surrogates in a serialiser's text are seen", CODEC, "or _UNSETTLED_TEXT.search(text)", AGREES),
+    one(
+        "NUL and surrogates in a serialiser's text are seen",
+        CODEC,
+        '("\\\\u" in text and _UNSETTLED_TEXT.search(text))',
+        AGREES,
+        put="False",
+    ),
     one(
         "depth is bounded",
         CODEC,
@@ -52,8 +59,20 @@ VALUES = (
     one(
         "depth of a serialiser's text is bounded",
         CODEC,
-        'or text.count("[") + text.count("{") > MAX_DEPTH',
+        "or _openings(text) > MAX_DEPTH",
         f"{T}test_vet_agrees_with_encode_at_the_limits",
+    ),
+    one(
+        "a batch of texts is looked at",
+        CODEC,
+        'or not _is_plain("\\n".join(texts))',
+        f"{T}test_what_no_database_takes_is_refused_alone_and_among_many",
+    ),
+    one(
+        "depth is bounded in a batch",
+        CODEC,
+        "or (longest > MAX_DEPTH and max(map(_openings, texts)) > MAX_DEPTH)",
+        BATCH,
     ),
     one(
         "digits are bounded",

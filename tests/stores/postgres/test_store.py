@@ -2,9 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import chain, repeat
+from typing import Any, NoReturn, TypeVar
 
+import asyncpg
 import psycopg
 import pytest
 
@@ -150,6 +152,20 @@ async def test_what_lasts_is_refused_at_once(postgres_server: str):
 async def test_what_may_pass_is_tried_until_the_deadline():
     store = PostgresStore("postgresql://127.0.0.1:1/app", call_timeout=0.5)
     with pytest.raises(StoreUnavailable, match=r"tried for 0\.5 s"):
+        await store.open()
+    await store.close()
+
+
+async def test_when_time_runs_out_what_was_in_the_way_is_told(monkeypatch: pytest.MonkeyPatch):
+    """On a busy machine the last try may have no time left to be refused like those before it."""
+    errors: Iterator[Exception] = chain([ConnectionRefusedError("nobody is there")], repeat(TimeoutError()))
+
+    async def refuse(*_: object, **__: object) -> NoReturn:
+        raise next(errors)
+
+    monkeypatch.setattr(asyncpg, "connect", refuse)
+    store = PostgresStore("postgresql://127.0.0.1:1/app", call_timeout=30)
+    with pytest.raises(StoreUnavailable, match="nobody is there"):
         await store.open()
     await store.close()
 

@@ -81,6 +81,7 @@ class Calls:
             raise StoreError("the store was opened in another event loop")
         deadline = loop.time() + self.call_timeout
         pause = _FIRST_PAUSE
+        refusal: Exception | None = None
         while True:
             connection = None
             try:
@@ -92,6 +93,8 @@ class Calls:
                     _return(pool, connection, error)
                 if not isinstance(error, Exception):
                     raise
+                if connection is None and refusal is not None and isinstance(error, TimeoutError):
+                    raise _given_up(refusal, self.call_timeout) from error  # there was no time left to be refused again
                 cure = remedy(error)
                 in_doubt = connection is not None and cure is Remedy.RECONNECT
                 if cure is Remedy.NONE or (in_doubt and not repeat):
@@ -102,7 +105,7 @@ class Calls:
                 if loop.time() + wait >= deadline:
                     raise _given_up(error, self.call_timeout) from error
                 await asyncio.sleep(wait)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                pause, refusal = min(pause * 2, _LONGEST_PAUSE), error
             else:
                 pool.release(connection)
                 return result
