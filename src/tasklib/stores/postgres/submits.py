@@ -81,7 +81,6 @@ def wake_up(tasks: Sequence[NewTask]) -> str | None:
 
 def _one(calls: Calls, task: NewTask, dated: bool) -> Callable[[Connection, float], Any]:
     sql = calls.sql["insert_one_dated" if dated else "insert_one"]
-    delay = task.delay_seconds
     values = (
         task.id,
         task.name,
@@ -91,7 +90,7 @@ def _one(calls: Calls, task: NewTask, dated: bool) -> Callable[[Connection, floa
         task.priority,
         task.tags,
         calls.offset if calls.clock_offset else _NO_DELAY,
-        timedelta(seconds=delay) if delay else _NO_DELAY,
+        _delay(task.delay_seconds),
         task.run_at,
         task.retry_policy,
         task.trace,
