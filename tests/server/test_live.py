@@ -189,10 +189,11 @@ def test_totals_only_grow(memory_engine: Engine):
 
 
 def away(engine: Engine, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    async def store() -> Any:
+    async def opened() -> Any:
         raise error
 
-    monkeypatch.setattr(engine, "store", store)
+    monkeypatch.setattr(engine, "_opened", opened)
+    monkeypatch.setattr(engine, "_at_hand", lambda loop: None)
 
 
 @pytest.fixture

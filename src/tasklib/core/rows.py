@@ -11,7 +11,7 @@ T = TypeVar("T", bound=tuple[Any, ...])
 
 class Rows(Sequence[T], Generic[T]):
     """Named tuples that differ in a few columns. Each is made when it is looked at: thousands that are alive at once
-    make the garbage collector walk over all objects of the program, which can take longer than to store them."""
+    make the garbage collector walk over all objects of the program, again and again."""
 
     def __init__(self, first: T, **columns: Sequence[Any]) -> None:
         """The others are like the first but for these columns, which are all of one length."""
