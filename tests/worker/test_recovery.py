@@ -30,14 +30,14 @@ def own_server() -> Iterator[PostgresServer]:
 async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_path: Path):
     """Fault 10: stopped at once and restarted under load. The worker reconnects by itself, in few words."""
     async with as_default(Engine(Config(database_url=own_server.dsn))) as engine:
-        ids = await app.work.submit_many_async({"number": number} for number in range(2000))
+        ids = await app.work.submit_many_async({"number": number} for number in range(1000))
         with fleet_on(own_server.dsn, tmp_path) as fleet:
             worker = fleet.start(2)
             for mode in ("immediate", "fast"):
                 seen = len(fleet.journal)
                 await eventually_async(lambda seen=seen: len(fleet.journal) > seen, 60)  # type: ignore[misc]
                 await asyncio.to_thread(own_server.restart, mode)
-                ids += await app.work.submit_many_async({"number": number} for number in range(1000))
+                ids += await app.work.submit_many_async({"number": number} for number in range(500))
 
             async def all_done() -> bool:
                 return (await engine.count(Filter(states=[TaskState.COMPLETED]), 10_000)).value == len(ids)
