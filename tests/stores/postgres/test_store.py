@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any, NoReturn, TypeVar
 
@@ -11,11 +11,12 @@ import psycopg
 import pytest
 
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRefused, StoreUnavailable
-from tasklib.core.task import Claim
+from tasklib.core.task import Claim, NewTask
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.values import ControlChange, Filter
 from tasklib.testing.suite.builders import (
     WORK,
+    alike_tasks,
     apply,
     claim,
     completed,
@@ -168,6 +169,23 @@ async def test_when_time_runs_out_what_was_in_the_way_is_told(monkeypatch: pytes
     with pytest.raises(StoreUnavailable, match="nobody is there"):
         await store.open()
     await store.close()
+
+
+@pytest.mark.parametrize("alike", [True, False])
+async def test_a_batch_whose_reply_was_lost_brings_nothing_back_that_was_deleted_meanwhile(
+    store: PostgresStore, psql: Execute, alike: bool
+):
+    """It was stored whole or not at all: if one of it is there, all of it was."""
+    tasks: Sequence[NewTask] = alike_tasks(3) if alike else [new_task() for _ in range(3)]
+    await store.insert(tasks)
+    psql(f"DELETE FROM tasks WHERE id = '{tasks[1].id}'")
+    again = await store.insert(tasks)  # as is done when nobody answered
+    assert [(each.id, each.created) for each in again] == [(task.id, True) for task in tasks]
+    assert [found and found.id for found in await store.get([task.id for task in tasks])] == [
+        tasks[0].id,
+        None,
+        tasks[2].id,
+    ]
 
 
 async def test_a_locked_table_is_waited_for_no_longer_than_the_deadline(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
@@ -38,19 +39,24 @@ Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
 
 
 async def insert(calls: Calls, tasks: Sequence[NewTask], *, dated: bool) -> Sequence[Inserted]:
-    if len(tasks) == 1 and tasks[0].idempotency_key is None:
-        inserted = await calls.run(_one(calls, tasks[0], dated))
-        if inserted is not None:
-            return [inserted]
-        # The id is there already: this very task, whose reply was lost.
-    elif not tasks:
+    if not tasks:
         return []
-    elif isinstance(tasks, Rows) and _are_alike(tasks):
-        if await calls.run(_alike(calls, tasks)):
-            return Rows(Inserted(tasks.first.id, True), id=tasks.columns["id"])
-    elif all(task.idempotency_key is None for task in tasks) and await calls.run(_many(calls, tasks)):
-        return [Inserted(task.id, True) for task in tasks]
-    return await _drive(calls, inserting(tasks, calls.clock_offset))
+    if any(task.idempotency_key is not None for task in _samples(tasks)):
+        return await _drive(calls, inserting(tasks, calls.clock_offset))
+    # Where an id is there already, it is of this very batch, whose reply was lost. All of it was stored then, and what
+    # is not there any more was deleted since.
+    if len(tasks) == 1:
+        return [await calls.run(_one(calls, tasks[0], dated))]
+    if isinstance(tasks, Rows) and _are_alike(tasks):
+        await calls.run(_alike(calls, tasks))
+        return Rows(Inserted(tasks.first.id, True), id=tasks.columns["id"])
+    await calls.run(_many(calls, tasks))
+    return [Inserted(task.id, True) for task in tasks]
+
+
+def _samples(tasks: Sequence[NewTask]) -> Sequence[NewTask]:
+    """One of each kind as far as keys are concerned."""
+    return [tasks.first] if isinstance(tasks, Rows) and "idempotency_key" not in tasks.columns else tasks
 
 
 def inserting(tasks: Sequence[NewTask], clock_offset: float) -> Steps:
@@ -96,19 +102,19 @@ def _one(calls: Calls, task: NewTask, dated: bool) -> Callable[[Connection, floa
         task.trace,
     )
 
-    async def send(connection: Connection, timeout: float) -> Inserted | None:
+    async def send(connection: Connection, timeout: float) -> Inserted:
         try:
             statement = connection.kept.get(sql) or await connection.keep(sql)
             return Inserted(task.id, True, await statement.fetchval(*values))
         except asyncpg.UniqueViolationError:
-            return None
+            return Inserted(task.id, True)
 
     return send
 
 
 def _are_alike(tasks: Rows[NewTask]) -> bool:
     """But for ids and payloads, which fit into one document."""
-    if tasks.columns.keys() != {"id", "kwargs"} or tasks.first.idempotency_key is not None:
+    if tasks.columns.keys() != {"id", "kwargs"}:
         return False
     return sum(map(len, tasks.columns["kwargs"])) < _DOCUMENT_LIMIT
 
@@ -143,12 +149,9 @@ def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float
 
 
 def _batch(sql: str, values: tuple[Any, ...]) -> Callable[[Connection, float], Any]:
-    async def send(connection: Connection, timeout: float) -> bool:
-        try:
+    async def send(connection: Connection, timeout: float) -> None:
+        with suppress(asyncpg.UniqueViolationError):
             await connection.fetchrow(sql, *values, timeout=timeout)
-        except asyncpg.UniqueViolationError:
-            return False
-        return True
 
     return send
 
