@@ -22,8 +22,8 @@ _FAR = 100 * 365 * 86400.0
 async def settle(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
     if not changes:
         return []
-    if len({change.id for change in changes}) < len(changes):
-        return await _settle_in_waves(calls, changes)
+    if len(order := waves(changes)) > 1:
+        return await _settle_in_waves(calls, changes, order)
 
     async def work(connection: Connection, timeout: float) -> list[UUID] | None:
         hot, rest = _sorted(changes)
@@ -39,14 +39,14 @@ async def settle(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
     return await _verdicts(calls, changes, [change.id in written for change in changes])
 
 
-async def _settle_in_waves(calls: Calls, changes: Sequence[Change]) -> list[Verdict]:
+async def _settle_in_waves(calls: Calls, changes: Sequence[Change], order: Sequence[Sequence[int]]) -> list[Verdict]:
     """Several changes of one task: a statement writes a row once, and would choose for itself which of them it takes.
     So each has a statement of its own, in the order given."""
 
     async def work(connection: Connection, timeout: float) -> list[bool]:
         done = [False] * len(changes)
         async with transaction(connection, timeout):
-            for wave in waves(changes):
+            for wave in order:
                 hot, rest = _sorted([changes[place] for place in wave])
                 applied = await _write(calls, connection, hot, rest, timeout)
                 for place in wave:
