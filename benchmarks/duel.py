@@ -6,9 +6,8 @@ time; only one of them is sent tasks at any moment.
 
 import statistics
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -46,25 +45,21 @@ def _in_turns(
         asks: dict[str, Any] = {}
         answers: dict[str, list[Any]] = {entry.name: [] for entry in entries}
 
-        def attempt(entry: Entry, do: Callable[[], None]) -> None:
+        @contextmanager
+        def or_left_out(name: str) -> Iterator[None]:
             try:
-                do()
+                yield
             except TurnFailed as error:
-                book.fail(entry.name, f"side by side: {error}")
-                asks.pop(entry.name, None)
-
-        def begin(entry: Entry) -> None:
-            asks[entry.name] = _open(entry, stage, stack, chunks * command[1], working)
-
-        def go_on(entry: Entry) -> None:
-            answers[entry.name].append(asks[entry.name](*command))
+                book.fail(name, f"side by side: {error}")
+                asks.pop(name, None)
 
         for entry in entries:
-            attempt(entry, partial(begin, entry))
+            with or_left_out(entry.name):
+                asks[entry.name] = _open(entry, stage, stack, chunks * command[1], working)
         for _ in range(chunks):
-            for entry in entries:
-                if entry.name in asks:
-                    attempt(entry, partial(go_on, entry))
+            for name, ask in list(asks.items()):
+                with or_left_out(name):
+                    answers[name].append(ask(*command))
         for entry in entries:
             if entry.name in asks:
                 yield entry, answers[entry.name]
