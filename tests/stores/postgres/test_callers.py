@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -90,19 +90,15 @@ async def with_sqlalchemy_connection(server: str) -> AsyncIterator[tuple[Any, Fi
 
 
 @asynccontextmanager
-async def with_sqlalchemy_session(server: str) -> AsyncIterator[tuple[Any, Finish, Finish]]:
-    engine = sqlalchemy.create_engine(server.replace("postgresql", "postgresql+psycopg", 1))
+async def with_sqlalchemy_session(server: str, driver: str = "psycopg") -> AsyncIterator[tuple[Any, Finish, Finish]]:
+    engine = sqlalchemy.create_engine(server.replace("postgresql", f"postgresql+{driver}", 1))
     with Session(engine) as session:
         yield session, awaitable(session.commit), awaitable(session.rollback)
     engine.dispose()
 
 
-@asynccontextmanager
-async def with_sqlalchemy_on_psycopg2(server: str) -> AsyncIterator[tuple[Any, Finish, Finish]]:
-    engine = sqlalchemy.create_engine(server.replace("postgresql", "postgresql+psycopg2", 1))
-    with Session(engine) as session:
-        yield session, awaitable(session.commit), awaitable(session.rollback)
-    engine.dispose()
+def with_sqlalchemy_on_psycopg2(server: str) -> AbstractAsyncContextManager[tuple[Any, Finish, Finish]]:
+    return with_sqlalchemy_session(server, "psycopg2")
 
 
 @asynccontextmanager
