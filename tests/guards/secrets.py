@@ -140,9 +140,9 @@ MASKS = (
     one(
         "logs: passwords in URLs are masked in tracebacks",
         "cli/logs.py",
-        "mask_urls(self.formatException(record.exc_info))",
+        "mask_urls(trace)",
         "tests/test_events.py::test_logs_hold_no_passwords_and_no_forged_lines",
-        put="self.formatException(record.exc_info)",
+        put="trace",
     ),
     one(
         "logs: a message cannot forge a line",
@@ -154,9 +154,9 @@ MASKS = (
     one(
         "logs: a traceback cannot forge a line",
         "cli/logs.py",
-        "clean(self.formatException(record.exc_info), lines=True)",
+        "clean(_trace(self, record), lines=True)",
         "tests/test_events.py::test_logs_hold_no_passwords_and_no_forged_lines",
-        put="self.formatException(record.exc_info)",
+        put="_trace(self, record)",
     ),
 )
 

@@ -9,7 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 from tasklib.cli.text import clean
+from tasklib.core.codec import clip_error
 from tasklib.core.redact import mask_urls
+from tasklib.engine import events
 
 
 class LogLevel(StrEnum):
@@ -37,10 +39,8 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
         line = f"{time}Z {record.levelname:<7} {record.name}: {clean(record.getMessage())}"
-        if record.exc_info:
-            trace = clean(self.formatException(record.exc_info), lines=True)
-            line += "".join(f"\n    {row}" for row in trace.splitlines())
-        return line
+        trace = clean(_trace(self, record), lines=True)
+        return line + "".join(f"\n    {row}" for row in trace.splitlines())
 
 
 FIELDS = ("event", "task_id", "task_name", "attempt", "run_ms", "will_retry", "more")
@@ -56,15 +56,25 @@ class JsonFormatter(logging.Formatter):
             "message": mask_urls(record.getMessage()),
         }
         entry.update({name: getattr(record, name) for name in FIELDS if hasattr(record, name)})
-        if record.exc_info:
-            entry["exception"] = mask_urls(self.formatException(record.exc_info))
+        if trace := _trace(self, record):
+            entry["exception"] = mask_urls(trace)
         return json.dumps(entry, ensure_ascii=True)
 
 
-def configure(level: LogLevel, style: LogFormat) -> None:
+def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The traceback that belongs to a record, as it was raised here, or as text from another process."""
+    if record.exc_info:
+        return clip_error(formatter.formatException(record.exc_info))
+    text: str = getattr(record, "traceback", "")
+    return text
+
+
+def configure(level: LogLevel, style: LogFormat, *, quiet: bool = False) -> None:
+    """`quiet`: nothing of tasks that went well."""
     logging.raiseExceptions = False  # a log line that cannot be written is not worth a task
     handler = StubbornHandler()
     handler.setFormatter(JsonFormatter() if style is LogFormat.JSON else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
+    events.log.setLevel(max(logging.WARNING, root.level) if quiet else logging.NOTSET)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from tasklib.core.options import check_delay
@@ -26,6 +26,8 @@ class Failed:
     lost: bool = False
     """The worker vanished, or its child process did: the task is a suspect from now on."""
     run_ms: int = 0
+    cause: BaseException | None = field(default=None, compare=False, repr=False)
+    """What the handler raised, for the log; not known of handlers in other processes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What happens to tasks, told to the log: the one place that does, with the same fields for every event.
 
-What happens to each task is told at level DEBUG, failures at WARNING. Payloads and results are never logged.
+How each task ended is told at level INFO, a failure that will be retried at WARNING, one for good at ERROR; what led
+there at DEBUG. Payloads and results are never logged.
 """
 
 from __future__ import annotations
@@ -30,22 +31,37 @@ def started(claim: Claim) -> None:
         log.debug("task %s (%s), attempt %d starts", claim.id, claim.name, claim.attempt, extra=fields)
 
 
-def ended(claim: Claim, outcome: Outcome) -> None:
-    """An outcome that was accepted."""
+def ended(claim: Claim, outcome: Outcome, *, begun: bool = True) -> None:
+    """An outcome that was accepted. `begun`: the handler was called."""
     if type(outcome) is Completed:
-        if log.isEnabledFor(logging.DEBUG):
+        if log.isEnabledFor(logging.INFO):
             fields = _fields("completed", claim.id, claim.name, claim.attempt, run_ms=outcome.run_ms)
-            log.debug("task %s (%s), attempt %d completed", claim.id, claim.name, claim.attempt, extra=fields)
+            text = "task %s (%s), attempt %d completed in %s"
+            log.info(text, claim.id, claim.name, claim.attempt, _took(outcome.run_ms), extra=fields)
     elif isinstance(outcome, Failed):
-        last_line = outcome.error.rsplit("\n", 1)[-1]
-        again = not outcome.final and decide.attempts_left(claim.retry_count, claim.max_retries)
-        fields = _fields("failed", claim.id, claim.name, claim.attempt, run_ms=outcome.run_ms, will_retry=again)
-        text = "task %s (%s), attempt %d failed; will retry: %s" if again else "task %s (%s), attempt %d failed: %s"
-        log.warning(text, claim.id, claim.name, claim.attempt, last_line, extra=fields)
-    elif log.isEnabledFor(logging.DEBUG):
+        _failed(claim, outcome)
+    elif log.isEnabledFor(level := logging.INFO if begun else logging.DEBUG):
         event = type(outcome).__name__.lower()
         fields = _fields(event, claim.id, claim.name, claim.attempt)
-        log.debug("task %s (%s), attempt %d was %s", claim.id, claim.name, claim.attempt, event, extra=fields)
+        log.log(level, "task %s (%s), attempt %d was %s", claim.id, claim.name, claim.attempt, event, extra=fields)
+
+
+def _failed(claim: Claim, outcome: Failed) -> None:
+    """With the exception itself, which error trackers look for; its text, where it was raised in another process."""
+    again = not outcome.final and decide.attempts_left(claim.retry_count, claim.max_retries)
+    level = logging.WARNING if again else logging.ERROR
+    if not log.isEnabledFor(level):
+        return
+    fields = _fields("failed", claim.id, claim.name, claim.attempt, run_ms=outcome.run_ms, will_retry=again)
+    ending = "failed; will retry" if again else "failed for good"
+    cause, exc_info = outcome.cause, None
+    if cause is not None:
+        frames = cause.__traceback__  # from the handler on, as in the recorded error
+        exc_info = (type(cause), cause, None if frames is None else frames.tb_next)
+    elif "\n" in outcome.error:
+        fields["traceback"] = outcome.error
+    said = (claim.id, claim.name, claim.attempt, ending, outcome.error.rsplit("\n", 1)[-1])
+    log.log(level, "task %s (%s), attempt %d %s: %s", *said, exc_info=exc_info, extra=fields)
 
 
 def refused(claims: Sequence[Claim], verdicts: Sequence[str]) -> None:
@@ -67,6 +83,10 @@ def leases_lost(claims: Sequence[Claim], reason: str) -> None:
 
 def registered(name: str) -> None:
     log.debug("task type %s is registered", name, extra={"event": "registered", "task_name": name})
+
+
+def _took(run_ms: int) -> str:
+    return f"{run_ms} ms" if run_ms < 10_000 else f"{run_ms / 1000:.1f} s"
 
 
 def _and(more: int) -> str:

@@ -50,6 +50,10 @@ class CoroutineLane:
         )
         self._loop.call_soon_threadsafe(self._forget, flight)
 
+    def flight_of(self, task: asyncio.Task[object]) -> Flight | None:
+        """Whose coroutine a task of the event loop is; from any thread."""
+        return next((flight for flight, own in list(self._tasks.items()) if own is task), None)
+
     def close(self) -> None:
         for task in self._tasks.values():
             task.cancel()

@@ -32,7 +32,8 @@ def receive(fd: int) -> dict[str, Any] | None:
 
 def pack(outcome: Outcome) -> dict[str, Any]:
     names = outcome._fields if isinstance(outcome, Completed) else outcome.__slots__
-    return {"kind": type(outcome).__name__, **{name: getattr(outcome, name) for name in names}}
+    fields = {name: getattr(outcome, name) for name in names if name != "cause"}  # an exception stays where it was
+    return {"kind": type(outcome).__name__, **fields}
 
 
 def unpack(message: dict[str, Any]) -> Outcome:

@@ -22,8 +22,10 @@ from tasklib.stores.base import Store
 from tasklib.stores.values import WorkerBeat
 from tasklib.worker import runner
 from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.outage import Outage
 from tasklib.worker.slots import Lane, Slots
 from tasklib.worker.threads import Report
+from tasklib.worker.watch import LoopWatch
 
 log = logging.getLogger("tasklib.worker")
 
@@ -42,6 +44,7 @@ class Heartbeat:
         flights: Flights,
         lane_of: Callable[[Flight], Lane],
         report: Report,
+        watch: LoopWatch,
     ) -> None:
         self._engine = engine
         self._config: Config = engine.config
@@ -51,6 +54,8 @@ class Heartbeat:
         self._flights = flights
         self._lane_of = lane_of
         self._report = report
+        self._watch = watch
+        self._outage = Outage(f"{engine.config.shown_url} (heartbeat)")
         self._hostname = socket.gethostname()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
@@ -130,7 +135,9 @@ class Heartbeat:
                 answers = await store.extend(self._worker_id, held, self._flights.lease_seconds) if held else []
         except Exception as error:  # whatever it is, the next beat may get through: nobody else would send one
             log.warning("heartbeat not confirmed: %s", str(error) or "no answer in time")
+            self._outage.noticed()
             return
+        self._outage.over()
         taken = []
         for answer in answers:
             flight = self._flights.get(answer.id)
@@ -149,7 +156,9 @@ class Heartbeat:
 
     async def _tick_until_end(self) -> None:
         while not self._ended:
-            self._tick(time.monotonic())
+            now = time.monotonic()
+            self._tick(now)
+            self._watch.look(now)
             busy = self._flights.timed or self._stopping
             await self._pause(TICK_SECONDS if busy else 4 * TICK_SECONDS)
 

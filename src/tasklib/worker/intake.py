@@ -18,6 +18,7 @@ from tasklib.stores.base import Store
 from tasklib.stores.values import Claimed, ClaimRequest, Held
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
+from tasklib.worker.outage import Outage
 from tasklib.worker.pace import PREFETCH_LIMIT, SLICE_SECONDS, Pace
 from tasklib.worker.reporter import Reporter
 from tasklib.worker.slots import Lane, Slots
@@ -47,6 +48,7 @@ class Intake:
         poll_interval: float,
         parallelism: Mapping[str, int],
         pace: Pace,
+        outage: Outage,
         limit: int | None = None,
     ) -> None:
         self._engine = engine
@@ -61,6 +63,7 @@ class Intake:
         self._poll_interval = poll_interval
         self._parallelism = parallelism
         self._pace = pace
+        self._outage = outage
         self._limit = limit
         self.taken = 0
         """How many were claimed so far; never more than the limit."""
@@ -155,9 +158,11 @@ class Intake:
             claimed = await store.claim(request)
         except TRANSIENT as error:
             log.warning("cannot claim: %s", error)
+            self._outage.noticed()
             await asyncio.sleep(random.uniform(0.5, 1.5) * self._poll_interval)
             await self._adopt(store)
             return None
+        self._outage.over()
         await self._board(store, claimed.claims, asked_at)
         return claimed
 

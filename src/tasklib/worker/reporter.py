@@ -21,6 +21,7 @@ from tasklib.core.task import Claim
 from tasklib.engine import events
 from tasklib.engine.engine import Engine
 from tasklib.worker.flight import Flight, Flights
+from tasklib.worker.outage import Outage
 from tasklib.worker.pace import Pace
 
 log = logging.getLogger("tasklib.worker")
@@ -32,11 +33,14 @@ OVERLAP_FROM = 250
 
 
 class Reporter:
-    def __init__(self, engine: Engine, flights: Flights, pace: Pace, landed: Callable[[], None]) -> None:
+    def __init__(
+        self, engine: Engine, flights: Flights, pace: Pace, outage: Outage, landed: Callable[[], None]
+    ) -> None:
         self._engine = engine
         self._policy = engine.config.retry_policy
         self._flights = flights
         self._pace = pace
+        self._outage = outage
         self._landed = landed
         self._outcomes: deque[tuple[Flight, Outcome]] = deque()
         self._news = asyncio.Event()
@@ -108,7 +112,7 @@ class Reporter:
         for (flight, outcome), verdict in zip(batch, verdicts, strict=True):
             self._flights.land(flight)
             if verdict is Verdict.APPLIED or verdict is Verdict.ALREADY:
-                events.ended(flight.claim, outcome)
+                events.ended(flight.claim, outcome, begun=flight.started is not None)
             else:
                 refused.append((flight.claim, verdict))
         events.refused([claim for claim, _ in refused], [verdict for _, verdict in refused])
@@ -120,11 +124,14 @@ class Reporter:
         delay = 0.05
         while True:
             try:
-                return await store.settle(changes)
+                verdicts = await store.settle(changes)
+                self._outage.over()
+                return verdicts
             except TRANSIENT as error:
                 if all(flight.lost and (self._leaving or flight.lease_is_over) for flight, _ in batch):
                     return [Verdict.LOST] * len(batch)
                 log.warning("cannot settle %d outcomes yet: %s", len(batch), error)
+                self._outage.noticed()
                 await asyncio.sleep(delay * random.uniform(0.5, 1.5))
                 delay = min(delay * 2, 5.0)
 

@@ -64,7 +64,7 @@ def refused(error: BaseException) -> Outcome:
     """Arguments that the model refuses at run time will not get better by trying again."""
     if isinstance(error, (TaskTimedOut, TaskStopped, asyncio.CancelledError)):
         return raised(error, 0)
-    return Failed(f"{type(error).__name__}: {_text(error)}", final=True)
+    return Failed(f"{type(error).__name__}: {_text(error)}", final=True, cause=error)
 
 
 def raised(error: BaseException, run_ms: int) -> Outcome:
@@ -73,13 +73,13 @@ def raised(error: BaseException, run_ms: int) -> Outcome:
         case Snooze():
             return Snoozed(error.delay)
         case Retry():
-            return Failed(describe(error), delay=error.delay, run_ms=run_ms)
+            return Failed(describe(error), delay=error.delay, run_ms=run_ms, cause=error)
         case Fail():
-            return Failed(describe(error), final=True, run_ms=run_ms)
+            return Failed(describe(error), final=True, run_ms=run_ms, cause=error)
         case InvalidInput() if error.field is not None and error.field.startswith("result"):
-            return Failed(f"{type(error).__name__}: {error}", run_ms=run_ms)
+            return Failed(f"{type(error).__name__}: {error}", run_ms=run_ms, cause=error)
         case _:
-            return Failed(describe(error), run_ms=run_ms)
+            return Failed(describe(error), run_ms=run_ms, cause=error)
 
 
 def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
@@ -98,9 +98,9 @@ def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
         case Stop.TIMEOUT:
             limit = flight.claim.timeout_seconds
             text = f"TaskTimedOut: ran longer than its timeout of {limit} s"
-            trace = outcome.error if isinstance(outcome, Failed) else ""
+            trace, cause = (outcome.error, outcome.cause) if isinstance(outcome, Failed) else ("", None)
             run_ms = 0 if limit is None else limit * 1000
-            return Failed(f"{trace}\n{text}" if trace else text, run_ms=run_ms)
+            return Failed(f"{trace}\n{text}" if trace else text, run_ms=run_ms, cause=cause)
         case Stop.CANCEL if isinstance(outcome, Failed):
             return Cancelled("TaskCancelled: stopped on request", outcome.run_ms)
         case Stop.SHUTDOWN if not isinstance(outcome, Completed):

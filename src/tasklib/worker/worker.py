@@ -27,11 +27,13 @@ from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.intake import Intake
 from tasklib.worker.janitor import Janitor
+from tasklib.worker.outage import Outage
 from tasklib.worker.pace import Pace
 from tasklib.worker.processes import ProcessLane
 from tasklib.worker.reporter import Reporter
 from tasklib.worker.slots import Lane, Slots
 from tasklib.worker.threads import ThreadLane
+from tasklib.worker.watch import LoopWatch
 
 log = logging.getLogger("tasklib.worker")
 
@@ -155,16 +157,19 @@ class TaskWorker:
             landed.set()
             intake.nudge()
 
-        reporter = Reporter(self._engine, flights, pace, on_landing)
-        lanes = self._open_lanes(slots, flights, reporter)
+        outage = Outage(self.config.shown_url)
+        reporter = Reporter(self._engine, flights, pace, outage, on_landing)
+        coroutines = CoroutineLane(slots, flights, reporter.report, self.config.max_result_bytes)
+        lanes = self._open_lanes(slots, flights, reporter, coroutines)
         slots.open(list(dict.fromkeys(lanes.values())))
 
         def lane_of(flight: Flight) -> Lane:
             kind = flight.task_type
             return lanes["process" if kind.options.executor == "process" else "async" if kind.is_async else "thread"]
 
+        watch = LoopWatch(asyncio.get_running_loop(), coroutines.flight_of)
         heartbeat = Heartbeat(
-            self._engine, self.worker_id, lambda: self.names, slots, flights, lane_of, reporter.report
+            self._engine, self.worker_id, lambda: self.names, slots, flights, lane_of, reporter.report, watch
         )
         intake = Intake(
             self._engine,
@@ -179,6 +184,7 @@ class TaskWorker:
             self._poll_interval,
             self._parallelism,
             pace,
+            outage,
             self._limit,
         )
         self._intake = intake
@@ -194,7 +200,13 @@ class TaskWorker:
         janitor = Janitor(self._engine, intake.nudge)
         if not await self._sign_on(heartbeat):
             return
-        log.info("worker %s starts: %d at once, serving %s", self.worker_id, self.concurrency, ", ".join(self.names))
+        log.info(
+            "worker %s serves %s: %d at once, types %s",
+            self.worker_id,
+            self.config.shown_url,
+            self.concurrency,
+            ", ".join(self.names) or "none yet",
+        )
         heartbeat.start()
         claiming = asyncio.create_task(intake.run())
         others = [asyncio.create_task(reporter.run()), asyncio.create_task(janitor.run())]
@@ -222,7 +234,9 @@ class TaskWorker:
                     f"names: no task type is called {', '.join(unknown)}; known: {known}", field="names"
                 )
 
-    def _open_lanes(self, slots: Slots, flights: Flights, reporter: Reporter) -> dict[str, Lane]:
+    def _open_lanes(
+        self, slots: Slots, flights: Flights, reporter: Reporter, coroutines: CoroutineLane
+    ) -> dict[str, Lane]:
         limit = self.config.max_result_bytes
 
         def run_here(flight: Flight) -> Outcome:
@@ -234,7 +248,7 @@ class TaskWorker:
 
         lanes: dict[str, Lane] = {
             "thread": ThreadLane(slots, flights, reporter.report, run_here, "thread"),
-            "async": CoroutineLane(slots, flights, reporter.report, limit),
+            "async": coroutines,
         }
         own = [kind for kind in self._registry if kind.name in self.names and kind.options.executor == "process"]
         if own:
