@@ -39,7 +39,7 @@ def _die_with_parent() -> None:
 if __name__ == "__main__":
     _die_with_parent()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
-    logging.getLogger("tasklib.tasks").setLevel(logging.ERROR)  # failures are what the tasks are for
+    logging.getLogger("tasklib.tasks").setLevel(logging.CRITICAL)  # failures are what the tasks are for
     if sys.argv[1] == "storm":
         storm.main(sys.argv[3], sys.argv[2])
     else:

@@ -78,6 +78,7 @@ async def test_a_server_that_is_away_costs_little_while_it_is(tmp_path: Path):
             gate.touch()
             assert (await waits.wait_async(LONG)).attempts == 1
             assert await (await app.work.submit_async(2)).result_async(LONG) == 4
+            await eventually_async(lambda: all("connected again to" in worker.said for worker in workers), LONG)
             assert all(len(worker.said.splitlines()) < 100 for worker in workers)
 
 
