@@ -11,7 +11,7 @@ from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tests.queues import as_default
 from tests.stores.proxy import Proxy
-from tests.waiting import eventually_async
+from tests.waiting import eventually_async, pause
 from tests.worker.conftest import Serve
 
 
@@ -52,7 +52,7 @@ async def test_a_handler_that_blocks_the_event_loop_is_named(
 
     @task(registry=registry)
     async def patient() -> None:
-        await asyncio.sleep(1.5)
+        await pause(1.5)
 
     handler, log = Freeing(), logging.getLogger("tasklib.worker")
     log.addHandler(handler)

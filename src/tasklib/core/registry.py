@@ -23,6 +23,7 @@ from tasklib.core.options import RESERVED, SubmitOptions, check_name, check_tags
 from tasklib.core.retry import RetryPolicy
 
 Executor = Literal["auto", "process"]
+DEFAULT_QUEUE = "default"
 
 _CONFIG = ConfigDict(
     extra="forbid",
@@ -43,12 +44,15 @@ class TaskOptions:
     tags: Mapping[str, Any] = field(default_factory=dict)
     retry: RetryPolicy | None = None
     executor: Executor = "auto"
+    queue: str = DEFAULT_QUEUE
+    """A label by which workers choose what they serve."""
 
     def __post_init__(self) -> None:
         SubmitOptions(
             max_retries=self.max_retries, timeout_seconds=self.timeout_seconds, priority=self.priority, retry=self.retry
         )
         check_tags(self.tags)
+        check_name(self.queue, "queue")
         if self.executor not in ("auto", "process"):
             raise TaskDefinitionError(f"executor must be 'auto' or 'process', got {self.executor!r}", field="executor")
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tasklib.core.errors import TaskDefinitionError, Unsupported
 from tasklib.core.options import SubmitOptions
-from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
+from tasklib.core.registry import DEFAULT_QUEUE, Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
@@ -137,6 +137,7 @@ def task(
     tags: Mapping[str, Any] | None = ...,
     retry: RetryPolicy | None = ...,
     executor: Executor = ...,
+    queue: str = ...,
     registry: Registry = ...,
 ) -> _Decorator: ...
 def task(
@@ -150,6 +151,7 @@ def task(
     tags: Mapping[str, Any] | None = None,
     retry: RetryPolicy | None = None,
     executor: Executor = "auto",
+    queue: str = DEFAULT_QUEUE,
     registry: Registry = default_registry,
 ) -> TaskFunction[..., Any, Any] | _Decorator:
     """Makes a function a task: `@task`, or `@task(max_retries=5, timeout_seconds=30)`."""
@@ -160,6 +162,7 @@ def task(
         tags=tags or {},
         retry=retry,
         executor=executor,
+        queue=queue,
     )
     if function is None:
         return _Decorator(name, options, registry)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -79,6 +79,8 @@ class WorkerBeat:
     running: int
     listening: bool = True
     """False: too busy to want wake-ups."""
+    queues: Mapping[str, str] = field(default_factory=dict)
+    """The queues of those types that are not in the default one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,8 @@ class WorkerInfo:
     stopped_at: datetime | None
     """Set when it said goodbye; rows of stopped and long lost workers are pruned."""
     seconds_since_seen: float
+    queues: Mapping[str, str] = field(default_factory=dict)
+    """As in the beat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

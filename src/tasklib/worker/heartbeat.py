@@ -12,9 +12,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tasklib.core.outcome import Failed
+from tasklib.core.registry import DEFAULT_QUEUE
 from tasklib.engine import events
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
@@ -39,7 +40,7 @@ class Heartbeat:
         self,
         engine: Engine,
         worker_id: str,
-        names: Callable[[], tuple[str, ...]],
+        serves: Callable[[], Mapping[str, str]],
         slots: Slots,
         flights: Flights,
         lane_of: Callable[[Flight], Lane],
@@ -49,7 +50,8 @@ class Heartbeat:
         self._engine = engine
         self._config: Config = engine.config
         self._worker_id = worker_id
-        self._names = names
+        self._serves = serves
+        """Task types, and the queue of each."""
         self._slots = slots
         self._flights = flights
         self._lane_of = lane_of
@@ -79,11 +81,13 @@ class Heartbeat:
             self._thread.join(2.0)
 
     def about(self) -> WorkerBeat:
+        serves = self._serves()
         return WorkerBeat(
             id=self._worker_id,
             hostname=self._hostname,
             pid=os.getpid(),
-            names=self._names(),
+            names=tuple(serves),
+            queues={name: queue for name, queue in serves.items() if queue != DEFAULT_QUEUE},
             concurrency=self._slots.size,
             running=self._slots.running,
             listening=self.listening,

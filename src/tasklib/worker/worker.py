@@ -16,12 +16,13 @@ from contextlib import suppress
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig
 from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
-from tasklib.core.registry import Registry, default_registry
+from tasklib.core.registry import Registry, TaskType, default_registry
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.tracing import run_span
 from tasklib.worker import runner
+from tasklib.worker.choice import Choice
 from tasklib.worker.coroutines import CoroutineLane
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
@@ -59,6 +60,9 @@ class TaskWorker:
         poll_interval_seconds: float = 1.0,
         *,
         names: Sequence[str] | None = None,
+        exclude: Sequence[str] = (),
+        queues: Sequence[str] | None = None,
+        exclude_queues: Sequence[str] = (),
         registry: Registry = default_registry,
         burst: bool = False,
         handle_signals: bool = True,
@@ -68,7 +72,10 @@ class TaskWorker:
     ) -> None:
         """
         config: that of `init` unless given.
-        names: serve only these of the registered task types.
+        names: serve only these of the registered task types; `upload.*` and other wildcards of a shell are understood.
+        exclude: but not these.
+        queues: serve only types of these queues, see `@task(queue=...)`.
+        exclude_queues: but not of these.
         burst: stop by itself once nothing is due.
         parallelism: at most so many of a type at once in this worker. Read at each claim, so it may change.
         limit: stop by itself once so many tasks were run, or nothing is due.
@@ -83,7 +90,13 @@ class TaskWorker:
         self.config = self._engine.config
         self.concurrency = concurrency
         self._poll_interval = poll_interval_seconds
-        self._only = None if names is None else tuple(names)
+        self._choice = Choice(
+            None if names is None else tuple(names),
+            tuple(exclude),
+            None if queues is None else tuple(queues),
+            tuple(exclude_queues),
+        )
+        self._chosen: tuple[tuple[TaskType, ...], tuple[str, ...]] = ((), ())
         self._registry = registry
         self._burst = burst or limit is not None
         self._limit = limit
@@ -101,8 +114,18 @@ class TaskWorker:
     @property
     def names(self) -> tuple[str, ...]:
         """The task types served now."""
-        registered = self._registry.names()
-        return registered if self._only is None else tuple(name for name in self._only if name in registered)
+        if self._choice.is_all:
+            return self._registry.names()
+        registered = tuple(self._registry)
+        if registered != self._chosen[0]:  # asked at each claim: patterns are matched anew only for new types
+            self._chosen = (registered, self._choice.of(registered))
+        return self._chosen[1]
+
+    @property
+    def queues(self) -> dict[str, str]:
+        """The task types served now, and the queue of each."""
+        kinds = ((name, self._registry.get(name)) for name in self.names)
+        return {name: kind.options.queue for name, kind in kinds if kind is not None}
 
     def stop(self) -> None:
         """Ends the run; from any thread, also before it began. A second call leaves at once."""
@@ -147,7 +170,7 @@ class TaskWorker:
     # -- the run ------------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        self._check_types()
+        self._choice.check(tuple(self._registry))
         flights = Flights(self.config.lock_timeout_seconds)
         slots = Slots(self.concurrency)
         pace = Pace(self.concurrency)
@@ -169,7 +192,7 @@ class TaskWorker:
 
         watch = LoopWatch(asyncio.get_running_loop(), coroutines.flight_of)
         heartbeat = Heartbeat(
-            self._engine, self.worker_id, lambda: self.names, slots, flights, lane_of, reporter.report, watch
+            self._engine, self.worker_id, lambda: self.queues, slots, flights, lane_of, reporter.report, watch
         )
         intake = Intake(
             self._engine,
@@ -201,10 +224,11 @@ class TaskWorker:
         if not await self._sign_on(heartbeat):
             return
         log.info(
-            "worker %s serves %s: %d at once, types %s",
+            "worker %s serves %s: %d at once, queues %s, types %s",
             self.worker_id,
             self.config.shown_url,
             self.concurrency,
+            ", ".join(dict.fromkeys(self.queues.values())) or "none yet",
             ", ".join(self.names) or "none yet",
         )
         heartbeat.start()
@@ -224,15 +248,6 @@ class TaskWorker:
                 lane.close()
             heartbeat.stop()
             await self._say_goodbye()
-
-    def _check_types(self) -> None:
-        if self._only is not None:
-            unknown = [name for name in self._only if self._registry.get(name) is None]
-            if unknown:
-                known = ", ".join(self._registry.names()) or "none"
-                raise InvalidConfig(
-                    f"names: no task type is called {', '.join(unknown)}; known: {known}", field="names"
-                )
 
     def _open_lanes(
         self, slots: Slots, flights: Flights, reporter: Reporter, coroutines: CoroutineLane

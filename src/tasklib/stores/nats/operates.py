@@ -185,6 +185,7 @@ def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
         hostname=about["hostname"],
         pid=about["pid"],
         names=tuple(about["names"]),
+        queues=about.get("queues", {}),
         concurrency=about["concurrency"],
         running=about["running"],
         started_at=instant(about["started_at"]),

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from tasklib.core.task import Task
+from tasklib.stores import serving
 from tasklib.stores.postgres.calls import Calls, reading
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.rows import task_of
@@ -56,7 +57,7 @@ async def workers(calls: Calls) -> list[WorkerInfo]:
     found = []
     for *values, silent in await fetch(calls, "workers", calls.offset):
         given = dict(zip(fields, values, strict=True))
-        given["names"] = tuple(given["names"])
+        given["names"], given["queues"] = serving.read(given["names"])
         found.append(WorkerInfo(**given, seconds_since_seen=max(0.0, silent)))
     return found
 

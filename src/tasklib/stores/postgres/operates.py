@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tasklib.core.decide import Verdict
 from tasklib.core.task import Task
+from tasklib.stores import serving
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.looks import fetch
@@ -31,7 +32,7 @@ async def beat(calls: Calls, worker: WorkerBeat) -> None:
         worker.id,
         worker.hostname,
         worker.pid,
-        list(worker.names),
+        serving.written(worker),
         worker.concurrency,
         worker.running,
         listening,

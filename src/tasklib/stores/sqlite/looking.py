@@ -11,6 +11,7 @@ from uuid import UUID
 import apsw
 
 from tasklib.core.task import Task
+from tasklib.stores import serving
 from tasklib.stores.sqlite.batches import SQL, Target, rows_of, values_of
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, instant_or_none, read_task, seconds, seconds_between
@@ -71,7 +72,8 @@ def workers(connection: apsw.Connection, clock_offset: float) -> list[WorkerInfo
             id=row[0],
             hostname=row[1],
             pid=row[2],
-            names=tuple(json.loads(row[3])),
+            names=(served := serving.read(json.loads(row[3]))).names,
+            queues=served.queues,
             concurrency=row[4],
             running=row[5],
             started_at=instant(row[6]),

@@ -7,6 +7,7 @@ import json
 import apsw
 
 from tasklib.core.task import Task
+from tasklib.stores import serving
 from tasklib.stores.sqlite.batches import SQL, rows_of
 from tasklib.stores.sqlite.rows import read_task, seconds
 from tasklib.stores.values import WorkerBeat
@@ -17,7 +18,7 @@ def beat(connection: apsw.Connection, worker: WorkerBeat, clock_offset: float) -
         "id": worker.id,
         "hostname": worker.hostname,
         "pid": worker.pid,
-        "names": json.dumps(list(worker.names)),
+        "names": json.dumps(serving.written(worker)),
         "concurrency": worker.concurrency,
         "running": worker.running,
         "listening": worker.listening,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from tasklib.stores.base import Store
 from tasklib.testing.suite.builders import ANNA, BERT, OpenStore, beat_of, claim_one, submit
@@ -30,6 +31,15 @@ class Workers:
         [second] = await store.workers()
         assert (second.started_at, second.running, sorted(second.names)) == (first.started_at, 2, ["a", "b"])
         assert 10 <= (second.seen_at - first.seen_at).total_seconds() < 30
+
+    async def test_a_heartbeat_tells_the_queues_of_its_types(self, store: Store) -> None:
+        queues = {"b": "mail", "naïve ✓": 'of "things" ✓'}
+        await store.beat(replace(beat_of(ANNA, names=["a", "b", "naïve ✓"]), queues=queues))
+        [worker] = await store.workers()
+        assert (sorted(worker.names), worker.queues) == (["a", "b", "naïve ✓"], queues)
+        await store.beat(beat_of(ANNA, names=["a"]))
+        [worker] = await store.workers()
+        assert (worker.names, worker.queues) == (("a",), {})
 
     async def test_silence_is_measured_by_the_stores_clock(self, store: Store) -> None:
         await store.beat(beat_of(ANNA))
