@@ -1,5 +1,6 @@
 """Bulk actions, pause and limits, types, workers and the audit trail."""
 
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -124,6 +125,17 @@ async def test_workers(api: httpx.AsyncClient, engine: Engine):
     await store.beat(beat_of("worker-1", names=["work"], running=2))
     (worker,) = (await api.get("/api/workers")).json()["workers"]
     assert (worker["id"], worker["types"], worker["running"], worker["live"]) == ("worker-1", ["work"], 2, True)
+    assert worker["queues"] == ["default"]
+
+
+async def test_queues_are_told_by_live_workers(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    await store.beat(replace(beat_of("worker-1", names=["mail", "other"]), queues={"mail": "post"}))
+    await submit(store, "nobody's")
+    (worker,) = (await api.get("/api/workers")).json()["workers"]
+    assert worker["queues"] == ["default", "post"]
+    queues = {each["type"]: each["queue"] for each in (await api.get("/api/types")).json()["types"]}
+    assert (queues["mail"], queues["other"], queues["nobody's"]) == ("post", "default", None)
 
 
 async def test_about(api: httpx.AsyncClient, engine: Engine):

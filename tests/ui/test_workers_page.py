@@ -14,7 +14,7 @@ from tests.waiting import eventually
 JOBS = """
 from tasklib import task
 
-@task(name="<img src=x onerror=window.hit=1>")
+@task(name="<img src=x onerror=window.hit=1>", queue="<b>parcels</b>")
 def hostile() -> None: ...
 
 for number in range(5):
@@ -77,6 +77,7 @@ async def test_a_worker_that_was_killed_is_seen_as_lost(serve: Serve, page: Page
         worker = live_worker(site)
         await expect(row(page, "live")).to_contain_text(worker)
         await expect(row(page, "live")).to_contain_text("<img src=x onerror=window.hit=1>")
+        await expect(row(page, "live")).to_contain_text("<b>parcels</b>")
         await expect(page.get_by_text("1 live, 1 lost")).to_be_visible()
         await in_both_themes(page, axe)
         stopped.terminate()

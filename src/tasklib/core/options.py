@@ -16,6 +16,8 @@ KEY_LIMIT = 255
 INT32 = 2**31 - 1
 LONGEST_DELAY_SECONDS = 100 * 366 * 86400.0
 TAGS_LIMIT = 16 * 1024
+DEFAULT_QUEUE = "default"
+"""Of task types that say no other."""
 
 RESERVED = frozenset(
     {"delay_seconds", "run_at", "max_retries", "timeout_seconds", "priority", "tags", "idempotency_key", "connection"}

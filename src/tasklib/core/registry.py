@@ -19,11 +19,10 @@ from typing_extensions import is_typeddict
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
-from tasklib.core.options import RESERVED, SubmitOptions, check_name, check_tags
+from tasklib.core.options import DEFAULT_QUEUE, RESERVED, SubmitOptions, check_name, check_tags
 from tasklib.core.retry import RetryPolicy
 
 Executor = Literal["auto", "process"]
-DEFAULT_QUEUE = "default"
 
 _CONFIG = ConfigDict(
     extra="forbid",

@@ -10,8 +10,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 from uuid import UUID
 
 from tasklib.core.errors import TaskDefinitionError, Unsupported
-from tasklib.core.options import SubmitOptions
-from tasklib.core.registry import DEFAULT_QUEUE, Executor, Registry, TaskOptions, TaskType, default_registry, define
+from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions
+from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask

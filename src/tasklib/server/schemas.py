@@ -267,6 +267,7 @@ class WorkerView(Shown):
     hostname: str
     pid: int
     types: list[str]
+    queues: list[str] = Field(description="The queues of these types.")
     concurrency: int
     running: int
     started_at: datetime
@@ -309,6 +310,7 @@ class ControlsView(ControlView):
 
 class TypeView(ControlView):
     type: str
+    queue: str | None = Field(description="As the server's own definition or a live worker tells it.")
     oldest_due_seconds: float | None = Field(description="How long its longest-waiting due task has been due.")
     workers: int = Field(description="Live workers that handle it.")
     registered: bool = Field(description="The server knows the type's arguments, and checks them.")

@@ -61,7 +61,7 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who)
         who, "set-type", [(None, name)], detail=given.model_dump(mode="json", by_alias=True, include=set(said))
     )
     known = await _known(service)
-    return known.get(name) or _view(service, name, NameStats(), after, workers=0)
+    return known.get(name) or _view(service, name, NameStats(), after, workers=0, queue=None)
 
 
 async def _known(service: Service) -> dict[str, TypeView]:
@@ -69,6 +69,7 @@ async def _known(service: Service) -> dict[str, TypeView]:
     controls = await service.engine.controls()
     live = [worker for worker in await service.engine.workers() if is_live(worker, service.dead_after)]
     handled = Counter(name for worker in live for name in worker.names)
+    queues = {name: worker.queue_of(name) for worker in live for name in worker.names}
     names = sorted({*stats, *(name for name in controls if name), *handled, *service.registry.names()})
     return {
         name: _view(
@@ -77,15 +78,20 @@ async def _known(service: Service) -> dict[str, TypeView]:
             stats.get(name, NameStats()),
             controls.get(name, Controls(name=name)),
             workers=handled[name],
+            queue=queues.get(name),
         )
         for name in names
     }
 
 
-def _view(service: Service, name: str, stats: NameStats, controls: Controls, *, workers: int) -> TypeView:
+def _view(
+    service: Service, name: str, stats: NameStats, controls: Controls, *, workers: int, queue: str | None
+) -> TypeView:
+    defined = service.registry.get(name)
     return TypeView(
         type=name,
-        registered=service.registry.get(name) is not None,
+        queue=queue if defined is None else defined.options.queue,
+        registered=defined is not None,
         handled=workers > 0,
         workers=workers,
         counts=counts_of(stats),

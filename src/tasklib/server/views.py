@@ -98,6 +98,7 @@ def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
         hostname=worker.hostname,
         pid=worker.pid,
         types=sorted(worker.names),
+        queues=sorted({worker.queue_of(name) for name in worker.names}),
         concurrency=worker.concurrency,
         running=worker.running,
         started_at=worker.started_at,

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.task import Claim, Task
 
 
@@ -98,6 +99,9 @@ class WorkerInfo:
     seconds_since_seen: float
     queues: Mapping[str, str] = field(default_factory=dict)
     """As in the beat."""
+
+    def queue_of(self, name: str) -> str:
+        return self.queues.get(name, DEFAULT_QUEUE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

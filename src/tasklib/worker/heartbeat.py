@@ -14,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
+from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.outcome import Failed
-from tasklib.core.registry import DEFAULT_QUEUE
 from tasklib.engine import events
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine

@@ -31,6 +31,11 @@ export function TypeName({ type }: { type: TaskType }) {
         >
           <SafeText text={type.type} max={120} />
         </Link>
+        {type.queue && type.queue !== "default" && (
+          <span data-figure="queue" className="rounded bg-raised px-1.5 py-0.5 text-dim text-xs">
+            queue <SafeText text={type.queue} max={60} />
+          </span>
+        )}
         {type.paused && (
           <span className="inline-flex h-5 items-center gap-1 rounded-full bg-processing-soft px-2 font-medium text-processing text-xs">
             <CirclePause className="size-3.5" aria-hidden="true" />

@@ -8,6 +8,7 @@ function type(name: string, given: Partial<TaskType["counts"]> = {}, more: Parti
   const counts = { pending: 0, processing: 0, completed: 0, failed: 0, cancelled: 0, waiting: 0, ...given };
   return {
     type: name,
+    queue: null,
     counts,
     workers: 1,
     handled: true,

@@ -3,7 +3,7 @@ import type { Worker } from "@/api/model";
 import { classes } from "@/components/classes";
 import { SafeText } from "@/components/safe-text";
 import { RelativeTime } from "@/components/times";
-import { Heard, Running, Types } from "@/pages/workers/worker-parts";
+import { Heard, Queues, Running, Types } from "@/pages/workers/worker-parts";
 import { stateOf } from "@/pages/workers/worker-state";
 import { WorkerStateBadge } from "@/pages/workers/worker-state-badge";
 
@@ -23,6 +23,7 @@ export const WorkerCard = memo(function WorkerCard({ worker }: { worker: Worker 
       <p className="text-dim text-xs">
         <SafeText text={worker.hostname} max={60} /> · pid {worker.pid} · started <RelativeTime at={worker.startedAt} />
       </p>
+      <Queues queues={worker.queues} />
       <Types types={worker.types} />
     </li>
   );

@@ -57,6 +57,16 @@ export function Running({ worker }: { worker: Worker }) {
   );
 }
 
+export function Queues({ queues }: { queues: readonly string[] }) {
+  return (
+    <span data-figure="queues" className="flex flex-wrap gap-x-2 text-xs">
+      {queues.map((queue) => (
+        <SafeText key={queue} text={queue} max={60} />
+      ))}
+    </span>
+  );
+}
+
 export function Types({ types }: { types: readonly string[] }) {
   const [all, setAll] = useState(false);
   const shown = all ? types : types.slice(0, SHOWN_TYPES);

@@ -5,7 +5,7 @@ import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
 import { Cell, Row } from "@/components/table";
 import { RelativeTime } from "@/components/times";
-import { Heard, Running, Types } from "@/pages/workers/worker-parts";
+import { Heard, Queues, Running, Types } from "@/pages/workers/worker-parts";
 import { stateOf } from "@/pages/workers/worker-state";
 import { WorkerStateBadge } from "@/pages/workers/worker-state-badge";
 
@@ -34,6 +34,9 @@ export const WorkerRow = memo(function WorkerRow({ worker }: { worker: Worker })
       <Cell className="whitespace-nowrap">
         <SafeText text={worker.hostname} max={60} />
         <span className="text-dim"> · pid {worker.pid}</span>
+      </Cell>
+      <Cell>
+        <Queues queues={worker.queues} />
       </Cell>
       <Cell className="min-w-56">
         <Types types={worker.types} />

@@ -13,6 +13,7 @@ function worker(
     hostname: "host",
     pid: 1,
     types: [],
+    queues: [],
     concurrency: 4,
     running: 1,
     startedAt,

@@ -42,6 +42,7 @@ export function WorkersPage() {
                 <HeaderCell>Running</HeaderCell>
                 <HeaderCell>Worker</HeaderCell>
                 <HeaderCell>Host</HeaderCell>
+                <HeaderCell>Queues</HeaderCell>
                 <HeaderCell>Types</HeaderCell>
                 <HeaderCell>Started</HeaderCell>
               </tr>
