@@ -1,4 +1,7 @@
-"""Puts the built dashboard into wheel and sdist, and builds it first where its sources have changed."""
+"""Puts the built dashboard into wheel and sdist, and builds it first where its sources have changed.
+
+Where that cannot be done, because npm's registry is out of reach, the package is built without it, and says so.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,11 @@ class DashboardHook(BuildHookInterface[Any]):
         build = _load(self.root)
         if build.is_skipped():
             return
-        build.build()
+        try:
+            build.build()
+        except build.NotHere as failed:
+            self.app.display_warning(f"built without the dashboard; all else is there. The reason: {failed}")
+            return
         # Git does not know these files, so hatch has to be told of them.
         build_data["artifacts"].append(f"/{build.OUTPUT.relative_to(build.ROOT).as_posix()}/")
 

