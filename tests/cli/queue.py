@@ -7,6 +7,8 @@ from tasklib import Config, RetryPolicy, Task, task
 from tasklib.core import codec
 from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Registry
+from tasklib.engine import bulk
+from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task, prepare_call
 from tasklib.stores.values import Filter
@@ -71,6 +73,14 @@ class Queue:
         """Name -> state of everything in it."""
         page = asyncio.run(self._engine.page(Filter(), limit=1000))
         return {task.name: task.state for task in page.tasks}
+
+    def empty(self) -> None:
+        async def work() -> None:
+            for action in (Action.CANCEL, Action.DELETE):
+                async for _ in bulk.perform(self._engine, action, Filter()):
+                    pass
+
+        asyncio.run(work())
 
     def drain(self) -> None:
         drain(self._engine, registry=registry)

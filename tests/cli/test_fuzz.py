@@ -18,8 +18,10 @@ from tasklib.cli.main import app, run
 from tests.cli.queue import Queue
 
 EXAMPLES = int(os.environ.get("TASKLIB_FUZZ_EXAMPLES", "150"))
-LONG_RUNNING = {"demo", "worker", "serve"}
+LONG_RUNNING = {"demo", "worker", "serve", "wait"}
 """They go on until they are told to stop: only their refusals can be fuzzed."""
+ENDLESS = ("watch", "follow")
+"""Flags that make others do so."""
 
 UNSAFE = set(map(chr, (*range(10), *range(11, 32), *range(127, 160), 0x200B, 0x202E, 0x2066, 0x2028)))
 
@@ -30,7 +32,10 @@ def commands(group: Any, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         if hasattr(command, "commands"):
             yield from commands(command, (*before, name))
         else:
-            yield (*before, name), [each for each in command.params if each.name not in ("debug", "json", "help")]
+            yield (
+                (*before, name),
+                [each for each in command.params if each.name not in ("debug", "json", "help", *ENDLESS)],
+            )
 
 
 COMMANDS = {words: own for words, own in commands(typer.main.get_command(app)) if words[0] not in LONG_RUNNING}

@@ -21,6 +21,11 @@ from tests.cli.running import Cli, run_process
         "cleanup --older-than 1d --dry-run",
         "cleanup --older-than 0s --yes",
         "stats",
+        "types",
+        "wait DONE",
+        "retry --all --yes",
+        "cancel --name greet --yes",
+        "delete --state failed --yes",
         "workers",
         "pause",
         "pause greet",
@@ -34,8 +39,10 @@ from tests.cli.running import Cli, run_process
     ],
 )
 def test_it_parses(cli: Cli, queue: Queue, words: str):
-    failed, waiting = queue.finished("break_down", text="no"), queue.submit("greet", name="ada")
-    ran = cli(*words.replace("FAILED", str(failed)).replace("WAITING", str(waiting)).split(), "--json")
+    failed, done = queue.finished("break_down", text="no"), queue.finished("log_in", user="ada")
+    waiting = queue.submit("greet", name="ada")
+    ids = {"FAILED": failed, "WAITING": waiting, "DONE": done}
+    ran = cli(*(str(ids.get(word, word)) for word in words.split()), "--json")
     assert ran.code == 0, ran
     assert isinstance(json.loads(ran.out), dict)
     assert len(ran.out.splitlines()) == 1

@@ -87,3 +87,24 @@ def test_cleanup_takes_more_than_one_batch(cli: Cli, queue: Queue):
     queue.submit_many(1500)
     queue.drain()
     assert cli("cleanup", "--older-than", "0s", "--yes", "--json").data == {"found": 1500, "deleted": 1500}
+
+
+def test_all_that_match_are_retried_after_a_count(cli: Cli, queue: Queue):
+    failed = [queue.finished("break_down", text="no") for _ in range(3)]
+    done = queue.finished("greet", name="ada")
+    unasked = cli("retry", "--name", "break_down")
+    assert unasked.code == 2
+    assert "this would retry 3 tasks that failed; add --yes" in unasked.err
+    ran = cli("retry", "--name", "break_down", "--name", "greet", "--yes")
+    assert (ran.code, ran.out) == (0, "3 tasks were queued again.\n")
+    assert {queue.get(task_id).state for task_id in failed} == {"pending"}  # type: ignore[union-attr]
+    assert queue.get(done).state == "completed"  # type: ignore[union-attr]
+
+
+def test_all_that_match_are_cancelled_or_deleted(cli: Cli, queue: Queue):
+    for team in ("red", "red", "blue"):
+        queue.submit("greet", name="ada", options=SubmitOptions(tags={"team": team}))
+    assert cli("cancel", "--tag", "team=red", "--yes", "--json").data == {"found": 2, "done": 2}
+    assert cli("delete", "--state", "cancelled", "--yes").out == "2 tasks were deleted.\n"
+    assert cli("delete", "--state", "cancelled", "--yes").out == "0 tasks were deleted.\n"
+    assert cli("cancel", "--all", "--yes").out == "1 task was cancelled or asked to stop.\n"

@@ -1,17 +1,21 @@
 """Help that teaches, and clear words for what was typed wrong."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tasklib import __version__
 from tasklib.cli.exits import MEANINGS
+from tests.cli.queue import Queue
 from tests.cli.running import Cli, run_process
 
-_RUN = ["demo", "worker"]
-_TASKS = ["submit", "list", "show", "retry", "cancel", "delete", "cleanup"]
-_OPERATIONS = ["pause", "resume", "limit", "stats", "workers", "migrate", "doctor"]
+_RUN = ["demo", "worker", "serve"]
+_TASKS = ["submit", "list", "show", "wait", "retry", "cancel", "delete", "cleanup"]
+_OPERATIONS = ["pause", "resume", "limit", "stats", "types", "workers", "migrate", "doctor", "copy"]
+_TOKENS = ["token create", "token list", "token revoke"]
 COMMANDS = [*_RUN, *_TASKS, *_OPERATIONS]
 
 
@@ -29,6 +33,28 @@ def test_every_command_has_an_example_and_the_shared_options(cli: Cli, name: str
     assert ran.code == 0
     assert f"Example:  tasklib {name}" in ran.out
     assert all(option in ran.out for option in ("--database-url", "--json", "--debug"))
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS, "token", *_TOKENS])
+def test_help_fits_a_terminal_of_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.setenv("COLUMNS", "80")
+    ran = cli(*name.split(), "--help")
+    assert ran.code == 0
+    assert max(map(len, ran.out.splitlines())) <= 80
+    assert "…" not in ran.out, "something is cut"
+    assert "<bool>" not in ran.out, "a flag takes no value"
+
+
+def test_common_options_are_short(cli: Cli, queue: Queue):
+    cli("submit", "add", "a:=1", "-t", "team=red", "-k", "once", "-p", '{"a": 1}')
+    queue.submit("greet", name="ada")
+    assert len(cli("list", "-n", "greet", "-s", "pending", "-l", "5", "--json").data["tasks"]) == 1
+    assert cli("limit", "greet", "-r", "5", "-c", "2", "--json").data["concurrency"] == 2
+
+
+def test_it_runs_as_a_module(tmp_path: Path):
+    command = [sys.executable, "-m", "tasklib", "--version"]
+    assert subprocess.check_output(command, cwd=tmp_path, text=True) == f"tasklib {__version__}\n"
 
 
 def test_without_arguments_it_helps(cli: Cli):
@@ -72,6 +98,11 @@ def test_version(cli: Cli):
         (["cleanup", "--older-than", "1d", "--state", "running"], "only completed, failed and cancelled"),
         (["migrate", "--plan", "--sql"], "not both"),
         (["worker"], "Missing argument 'MODULE'"),
+        (["worker", "shop", "--reload", "--processes", "2"], "--reload runs one worker"),
+        (["retry"], "choose tasks one way"),
+        (["cancel", "01890000-0000-7000-8000-000000000000", "--name", "x"], "choose tasks one way"),
+        (["delete", "--all", "--state", "failed"], "choose tasks one way"),
+        (["list", "--watch", "--every", "soon"], "'soon' is no duration"),
     ],
 )
 def test_wrong_usage_is_one_clear_error(cli: Cli, arguments: list[str], said: str):

@@ -1,6 +1,7 @@
 """The command `worker`, as a process: bursts, names, signals, logs, and streams that fail it."""
 
 import json
+import re
 import signal
 import subprocess
 from contextlib import ExitStack
@@ -43,6 +44,55 @@ def test_only_the_names_asked_for(app_folder: Path, queue: Queue, env: dict[str,
     wrong = run_process(["worker", "shop", "--burst", "--names", "substract"], app_folder, env=env)
     assert wrong.code == 2
     assert "no task type is called substract; known: add, boom, note_pid" in wrong.err
+
+
+def test_what_the_terminal_shows(app_folder: Path, queue: Queue, env: dict[str, str]):
+    """A line for the start, one for each task with its duration, failures with their traceback."""
+    done, failed = queue.add("add", a=1), queue.add("boom", text="oh")
+    lines = run_process(["worker", "shop", "--burst"], app_folder, env=env).err.splitlines()
+    assert "INFO" in lines[0]
+    assert f" serves {env['TASKLIB_DATABASE_URL']}: 1 at once, queues default, types add, boom, note_pid" in lines[0]
+    (completed,) = (line for line in lines if str(done) in line)
+    assert re.search(r"INFO    tasklib\.tasks: task \S+ \(add\), attempt 1 completed in \d+ ms$", completed)
+    (broken,) = (line for line in lines if str(failed) in line)
+    assert "ERROR" in broken
+    assert broken.endswith("(boom), attempt 1 failed for good: ValueError: oh")
+    trace = lines[lines.index(broken) + 1 :]
+    assert trace[0] == "    Traceback (most recent call last):"
+    assert any("in boom" in line for line in trace)
+
+
+def test_quiet_leaves_out_what_went_well(app_folder: Path, queue: Queue, env: dict[str, str]):
+    done, failed = queue.add("add", a=1), queue.add("boom", text="oh")
+    ran = run_process(["worker", "shop", "--burst", "--quiet"], app_folder, env=env)
+    assert str(done) not in ran.err
+    assert f"task {failed} (boom), attempt 1 failed for good" in ran.err
+    assert " serves " in ran.err
+
+
+def test_the_queues_asked_for_also_when_others_are_imported(tmp_path: Path, queue: Queue, env: dict[str, str]):
+    (tmp_path / "post.py").write_text(
+        "import pictures\nfrom tasklib import task\n"
+        "@task(queue='mail')\ndef welcome() -> None: ...\n"
+        "@task(queue='mail', name='mail.digest')\ndef digest() -> None: ...\n"
+    )
+    (tmp_path / "pictures.py").write_text("from tasklib import task\n@task(queue='gpu')\ndef scale() -> None: ...\n")
+    names = ("welcome", "mail.digest", "scale")
+
+    def served(*options: str) -> set[str]:
+        for name in names:
+            queue.add(name)
+        assert run_process(["worker", "post", "--burst", *options], tmp_path, env=env).code == 0
+        done = {name for name, state in queue.states().items() if state == "completed"}
+        queue.empty()
+        return done
+
+    assert served("--queues", "mail") == {"welcome", "mail.digest"}
+    assert served("-q", "mail,gpu", "--exclude", "mail.*") == {"welcome", "scale"}
+    assert served("--exclude-queues", "gpu", "--names", "mail.*") == {"mail.digest"}
+    wrong = run_process(["worker", "post", "--burst", "--queues", "mails"], tmp_path, env=env)
+    assert wrong.code == 2
+    assert "queues: no task type is in the queue mails; known: gpu, mail" in wrong.err
 
 
 @pytest.mark.parametrize(
@@ -120,9 +170,11 @@ def test_logs_for_programs(app_folder: Path, queue: Queue, env: dict[str, str]):
 def test_logs_for_people(app_folder: Path, queue: Queue, env: dict[str, str]):
     queue.add("boom", text=ODD)
     ran = run_process(["worker", "shop", "--burst"], app_folder, env=env)
-    assert all(line.startswith("20") and "Z " in line[:22] for line in ran.err.splitlines()), ran.err
+    records = [line for line in ran.err.splitlines() if not line.startswith("    ")]  # tracebacks are indented
+    assert all(line.startswith("20") and "Z " in line[:22] for line in records), ran.err
     assert "\x1b" not in ran.err
     assert "geheim" not in ran.err
+    queue.add("add", a=1)
     assert run_process(["worker", "shop", "--burst", "--log-level", "error"], app_folder, env=env).err == ""
 
 

@@ -1,4 +1,4 @@
-"""stats, workers, migrate, doctor."""
+"""stats, types, workers, migrate, doctor."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tasklib.cli.exits import Exit
 from tasklib.cli.output import Column, styled
 from tasklib.cli.session import Session
 from tasklib.cli.times import absolute, relative, span
+from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core.errors import InvalidInput
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
@@ -28,7 +29,8 @@ _LEVEL_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "stats", panel=_PANEL, example="tasklib stats --json")(stats)
+    command(app, "stats", panel=_PANEL, example="tasklib stats --watch")(stats)
+    command(app, "types", panel=_PANEL, example="tasklib types")(types)
     command(app, "workers", panel=_PANEL, example="tasklib workers")(workers)
     command(app, "migrate", panel=_PANEL, example="tasklib migrate --plan --database-url postgresql://localhost/shop")(
         migrate
@@ -60,15 +62,18 @@ class _Picture:
         return ", ".join(remarks)
 
 
-def stats(session: Session) -> None:
+async def _look(engine: Engine) -> _Picture:
+    return _Picture(
+        await engine.stats(), await engine.workers(), await engine.controls(), engine.config.dead_after_seconds
+    )
+
+
+def stats(session: Session, watch: Watch = False, every: Every = EVERY_SECONDS) -> None:
     """Count tasks by type and state, with limits, pauses, and types that no live worker handles."""
+    look_and_show(session, _look, lambda picture: _show_stats(session, picture), watch=watch, every=every)
 
-    async def look(engine: Engine) -> _Picture:
-        return _Picture(
-            await engine.stats(), await engine.workers(), await engine.controls(), engine.config.dead_after_seconds
-        )
 
-    picture = session.run(look)
+def _show_stats(session: Session, picture: _Picture) -> None:
     names = sorted({*picture.stats, *picture.controls} - {ALL})
     counts = {name: picture.stats.get(name, NameStats()) for name in names}
     total = {state: sum(getattr(each, state) for each in counts.values()) for state in _COUNTS}
@@ -95,6 +100,34 @@ def _type_data(picture: _Picture, name: str, counts: NameStats) -> dict[str, Any
     }
 
 
+def types(session: Session) -> None:
+    """List task types: their queues, how many live workers handle them, pauses and limits."""
+    picture = session.run(_look)
+    live = [worker for worker in picture.workers if _condition(worker, picture.dead_after) == "alive"]
+    queues = {name: worker.queue_of(name) for worker in live for name in worker.names}
+    names = sorted({*picture.stats, *picture.controls, *queues} - {ALL})
+    if session.out.as_json:
+        rows = [
+            {
+                "name": name,
+                "queue": queues.get(name),
+                "live_workers": picture.handlers(name),
+                "controls": as_data(picture.controls.get(name, Controls(name=name))),
+            }
+            for name in names
+        ]
+        session.out.data({"types": rows})
+        return
+    if not names:
+        session.out.note("No task types are known yet.")
+        return
+    columns = [Column("NAME"), Column("QUEUE"), Column("WORKERS", right=True, whole=True), Column("REMARK")]
+    session.out.table(
+        columns,
+        [[name, queues.get(name, ""), str(picture.handlers(name)), picture.remark(name)] for name in names],
+    )
+
+
 def workers(session: Session) -> None:
     """List workers: which are alive, what they handle, how much they run."""
 
@@ -117,6 +150,7 @@ def workers(session: Session) -> None:
         Column("BUSY", right=True, whole=True),
         Column("STARTED", optional=True),
         Column("SEEN", whole=True),
+        Column("QUEUES"),
         Column("HANDLES"),
     ]
     rows: list[list[str | Text]] = []
@@ -131,6 +165,7 @@ def workers(session: Session) -> None:
                 f"{each.running}/{each.concurrency}",
                 absolute(each.started_at),
                 relative(each.seen_at, now),
+                ", ".join(sorted({each.queue_of(name) for name in each.names})),
                 ", ".join(each.names),
             ]
         )

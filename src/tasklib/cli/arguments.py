@@ -8,9 +8,11 @@ from uuid import UUID
 
 import typer
 
+from tasklib.cli import completion
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.task import TaskState
+from tasklib.stores.values import Filter
 
 PAIR_HELP = "key=text, or key:=JSON for numbers, lists and the like"
 
@@ -37,18 +39,58 @@ def pairs(words: Iterable[str], what: str) -> dict[str, Any]:
     return found
 
 
-TaskId = Annotated[UUID, typer.Argument(parser=task_id, metavar="ID", help="The task's id.", show_default=False)]
+TaskId = Annotated[
+    UUID,
+    typer.Argument(
+        parser=task_id, metavar="ID", help="The task's id.", show_default=False, autocompletion=completion.task_ids
+    ),
+]
 TaskIds = Annotated[
-    list[UUID], typer.Argument(parser=task_id, metavar="ID", help="One or more task ids.", show_default=False)
+    list[UUID] | None,
+    typer.Argument(
+        parser=task_id,
+        metavar="ID",
+        help="Task ids; or choose by state, name and tag.",
+        show_default=False,
+        autocompletion=completion.task_ids,
+    ),
 ]
 States = Annotated[
     list[TaskState] | None,
-    typer.Option("--state", help="Only tasks in this state; may be given several times.", show_default=False),
+    typer.Option(
+        "--state",
+        "-s",
+        metavar="STATE",
+        help="Only tasks in this state: pending, running, completed, failed or cancelled; may be given several times.",
+        show_default=False,
+    ),
+]
+Names = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--name",
+        "-n",
+        metavar="NAME",
+        help="Only tasks of this name; may be given several times.",
+        show_default=False,
+        autocompletion=completion.task_names,
+    ),
 ]
 Tags = Annotated[
     list[str] | None,
     typer.Option(
-        "--tag", metavar="KEY=VALUE", help=f"A tag: {PAIR_HELP}; may be given several times.", show_default=False
+        "--tag", "-t", metavar="KEY=VALUE", help=f"A tag: {PAIR_HELP}; may be given several times.", show_default=False
     ),
 ]
+
+
+def chosen(states: list[TaskState] | None, names: list[str] | None, tags: list[str] | None) -> Filter:
+    """The options that choose tasks, as a filter."""
+    return Filter(
+        states=[str(each.value) for each in states] if states else None,
+        names=names or None,
+        tags=pairs(tags, "--tag") if tags else None,
+    )
+
+
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do it without asking.")]

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 import typer
 
 from tasklib.cli.exits import Exit, code_of
+from tasklib.cli.help import PlainCommand, paragraphs
 from tasklib.cli.output import Printer
 from tasklib.cli.session import Session
 from tasklib.cli.text import clean
@@ -28,6 +29,7 @@ DatabaseUrl = Annotated[
     str | None,
     typer.Option(
         "--database-url",
+        "-d",
         metavar="URL",
         help="The queue: sqlite:///file.db, postgresql://..., nats://... or memory://. "
         "Without it the variable TASKLIB_DATABASE_URL, without that sqlite:///tasklib.db.",
@@ -68,8 +70,8 @@ def command(
 
         run.__signature__ = _signature(function)  # type: ignore[attr-defined]
         run.__annotations__ = {}
-        text = inspect.cleandoc(function.__doc__ or "")
-        app.command(name, help=text, epilog=f"Example:  {example}", rich_help_panel=panel)(run)
+        text = paragraphs(function.__doc__)
+        app.command(name, cls=PlainCommand, help=text, epilog=f"Example:  {example}", rich_help_panel=panel)(run)
         return function
 
     return add

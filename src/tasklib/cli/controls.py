@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tasklib.cli import completion
 from tasklib.cli.command import command
 from tasklib.cli.session import Session
 from tasklib.core.errors import InvalidInput
@@ -17,7 +18,15 @@ _PANEL = "Operations"
 ALL = ""
 """The name under which a control holds for all task types."""
 
-Name = Annotated[str | None, typer.Argument(help="The task type; all of them unless given.", show_default=False)]
+Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME",
+        help="The task type; all of them unless given.",
+        show_default=False,
+        autocompletion=completion.task_names,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,14 +47,28 @@ def resume(session: Session, name: Name = None) -> None:
 
 def limit(
     session: Session,
-    name: Annotated[str | None, typer.Argument(help="The task type.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The task type.", show_default=False, autocompletion=completion.task_names),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="For all types together, instead of one.")] = False,
     rate: Annotated[
         float | None,
-        typer.Option(min=0, max=1e6, help="Starts a second; 0 lifts the limit that the code sets.", show_default=False),
+        typer.Option(
+            "--rate",
+            "-r",
+            min=0,
+            max=1e6,
+            metavar="N",
+            help="Starts a second; 0 lifts the limit that the code sets.",
+            show_default=False,
+        ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, help="Running at once.", show_default=False)
+        int | None,
+        typer.Option(
+            "--concurrency", "-c", min=1, max=1_000_000, metavar="N", help="Running at once.", show_default=False
+        ),
     ] = None,
     clear: Annotated[
         bool, typer.Option("--clear", help="Remove both limits; the rate set by code holds again.")

@@ -6,7 +6,9 @@ import json
 import logging
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from tasklib.cli.text import clean
 from tasklib.core.codec import clip_error
@@ -24,6 +26,12 @@ class LogLevel(StrEnum):
 class LogFormat(StrEnum):
     TEXT = "text"
     JSON = "json"
+
+
+Level = Annotated[
+    LogLevel, typer.Option(metavar="LEVEL", help="What to log, on stderr: debug, info, warning or error.")
+]
+Format = Annotated[LogFormat, typer.Option(metavar="FORMAT", help="How to log it: text or json.")]
 
 
 class StubbornHandler(logging.StreamHandler[Any]):

@@ -14,6 +14,7 @@ from tasklib import __version__
 from tasklib.cli import admin, controls, copying, demo, operate, serve, tasks, tokens, worker
 from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
 from tasklib.cli.exits import MEANINGS, Exit
+from tasklib.cli.help import PlainGroup
 from tasklib.cli.output import Printer
 
 _EPILOG = "\n".join(
@@ -27,6 +28,7 @@ _EPILOG = "\n".join(
 
 app = typer.Typer(
     name="tasklib",
+    cls=PlainGroup,
     help="A durable task queue: submit tasks, run workers, look after the queue.",
     epilog=_EPILOG,
     no_args_is_help=True,

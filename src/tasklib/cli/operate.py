@@ -9,51 +9,96 @@ from uuid import UUID
 import typer
 
 from tasklib.cli import record
-from tasklib.cli.arguments import TaskIds, Yes
+from tasklib.cli.arguments import Names, States, Tags, TaskIds, Yes, chosen
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.output import Printer
 from tasklib.cli.progress import progress_bar
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, span
-from tasklib.core.errors import InvalidOption, TaskConflict, TaskNotFound
+from tasklib.core.errors import InvalidInput, InvalidOption, TaskConflict, TaskNotFound
 from tasklib.core.options import check_delay
 from tasklib.core.task import Task, TaskState
+from tasklib.engine import bulk
+from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
+from tasklib.stores.values import Filter
 
 _PANEL = "Tasks"
 _BATCH = 1000
+_WHICH = {
+    Action.RETRY: "that failed",
+    Action.CANCEL: "that wait or run",
+    Action.DELETE: "that are finished, for good",
+}
+_DONE = {Action.RETRY: "queued again", Action.CANCEL: "cancelled or asked to stop", Action.DELETE: "deleted"}
+_Act = Callable[[Engine, UUID], Awaitable[Task | None]]
+_Word = Callable[[Task | None], str]
+_ONE: dict[Action, tuple[_Act, _Word]] = {
+    Action.RETRY: (Engine.retry, lambda task: "will run again"),
+    Action.CANCEL: (
+        Engine.cancel,
+        lambda task: "cancelled" if task is None or task.state == TaskState.CANCELLED else "asked to stop",
+    ),
+    Action.DELETE: (Engine.delete, lambda task: "deleted"),
+}
+"""What is done to one task, and what is said then."""
+All = Annotated[bool, typer.Option("--all", help="All tasks that it can be done to.")]
 _FINISHED = (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED)
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "retry", panel=_PANEL, example="tasklib retry 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(retry)
+    command(app, "retry", panel=_PANEL, example="tasklib retry --name send_email")(retry)
     command(app, "cancel", panel=_PANEL, example="tasklib cancel 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(cancel)
-    command(app, "delete", panel=_PANEL, example="tasklib delete 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --yes")(delete)
+    command(app, "delete", panel=_PANEL, example="tasklib delete --state cancelled --tag customer=ada --yes")(delete)
     command(app, "cleanup", panel=_PANEL, example="tasklib cleanup --older-than 30d --state completed --dry-run")(
         cleanup
     )
 
 
-def retry(session: Session, task_ids: TaskIds) -> None:
-    """Run failed tasks again, now, with all their attempts. Their history is kept."""
-    _each(session, task_ids, lambda engine, task_id: engine.retry(task_id), lambda task: "will run again")
+def retry(
+    session: Session,
+    task_ids: TaskIds = None,
+    state: States = None,
+    name: Names = None,
+    tag: Tags = None,
+    every: All = False,
+    yes: Yes = False,
+) -> None:
+    """Run failed tasks again, now, with all their attempts. Their history is kept.
+
+    Without ids: all that match, after asking, or with --yes.
+    """
+    _act(session, Action.RETRY, task_ids, chosen(state, name, tag), every=every, yes=yes)
 
 
-def cancel(session: Session, task_ids: TaskIds) -> None:
-    """Cancel waiting tasks; running ones are asked to stop."""
+def cancel(
+    session: Session,
+    task_ids: TaskIds = None,
+    state: States = None,
+    name: Names = None,
+    tag: Tags = None,
+    every: All = False,
+    yes: Yes = False,
+) -> None:
+    """Cancel waiting tasks; running ones are asked to stop.
 
-    def told(task: Task | None) -> str:
-        return "cancelled" if task is None or task.state == TaskState.CANCELLED else "asked to stop"
+    Without ids: all that match, after asking, or with --yes.
+    """
+    _act(session, Action.CANCEL, task_ids, chosen(state, name, tag), every=every, yes=yes)
 
-    _each(session, task_ids, lambda engine, task_id: engine.cancel(task_id), told)
 
-
-def delete(session: Session, task_ids: TaskIds, yes: Yes = False) -> None:
-    """Delete finished tasks for good. Asks first, or needs --yes."""
-    count = "1 task" if len(task_ids) == 1 else f"{len(task_ids)} tasks"
-    session.confirm(f"delete {count} for good", yes=yes)
-    _each(session, task_ids, lambda engine, task_id: engine.delete(task_id), lambda task: "deleted")
+def delete(
+    session: Session,
+    task_ids: TaskIds = None,
+    state: States = None,
+    name: Names = None,
+    tag: Tags = None,
+    every: All = False,
+    yes: Yes = False,
+) -> None:
+    """Delete finished tasks for good: by their ids, or all that match. Asks first, or needs --yes."""
+    _act(session, Action.DELETE, task_ids, chosen(state, name, tag), every=every, yes=yes)
 
 
 def cleanup(
@@ -67,7 +112,11 @@ def cleanup(
     state: Annotated[
         list[TaskState] | None,
         typer.Option(
-            help="Only these: completed, failed (for good) or cancelled; all three unless given.", show_default=False
+            "--state",
+            "-s",
+            metavar="STATE",
+            help="Only these: completed, failed (for good) or cancelled; all three unless given.",
+            show_default=False,
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many there are.")] = False,
@@ -104,6 +153,49 @@ async def _prune(engine: Engine, states: Sequence[str], older_than: float, found
     return deleted
 
 
+def _act(
+    session: Session, action: Action, task_ids: Sequence[UUID] | None, where: Filter, *, every: bool, yes: bool
+) -> None:
+    """On the tasks with these ids, or on all that match."""
+    ways = [bool(task_ids), where != Filter(), every]
+    if sum(ways) != 1:
+        raise InvalidInput("choose tasks one way: by their ids, by --state, --name and --tag, or --all", field="ID")
+    if not task_ids:
+        _matching(session, action, where, yes=yes)
+        return
+    if action is Action.DELETE:
+        session.confirm(f"delete {_tasks(len(task_ids))} for good", yes=yes)
+    _each(session, task_ids, *_ONE[action])
+
+
+def _matching(session: Session, action: Action, where: Filter, *, yes: bool) -> None:
+    """All that match and that it can be done to, counted first."""
+    found = session.run(lambda engine: bulk.count(engine, action, where))
+    done = 0
+    if found.value:
+        more = "or more " if found.capped else ""
+        session.confirm(f"{action} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)
+        done = session.run(lambda engine: _perform(engine, action, where, found.value, session.out))
+    if session.out.as_json:
+        session.out.data({"found": found.value, "done": done})
+    else:
+        session.out.line(f"{_tasks(done)} {'was' if done == 1 else 'were'} {_DONE[action]}.")
+
+
+async def _perform(engine: Engine, action: Action, where: Filter, found: int, out: Printer) -> int:
+    done = 0
+    with progress_bar(out, action.capitalize()) as bar:
+        line = bar.add_task("", total=found)
+        async for tasks in bulk.perform(engine, action, where):
+            done += len(tasks)
+            bar.update(line, completed=done, total=max(found, done))
+    return done
+
+
+def _tasks(count: int) -> str:
+    return "1 task" if count == 1 else f"{count:,} tasks"
+
+
 def _report_cleanup(out: Printer, *, found: int, deleted: int, text: str) -> None:
     if out.as_json:
         out.data({"found": found, "deleted": deleted})
@@ -114,8 +206,8 @@ def _report_cleanup(out: Printer, *, found: int, deleted: int, text: str) -> Non
 def _each(
     session: Session,
     task_ids: Sequence[UUID],
-    act: Callable[[Engine, UUID], Awaitable[Task | None]],
-    word: Callable[[Task | None], str],
+    act: _Act,
+    word: _Word,
 ) -> None:
     """Acts on one after the other; a task that refuses does not keep the others from it."""
 

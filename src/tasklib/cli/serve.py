@@ -47,8 +47,10 @@ def serve(
             show_default=False,
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = DEFAULT_PORT,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", min=0, max=65535, metavar="N", help="The port; 0 takes a free one.")
+    ] = DEFAULT_PORT,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,7 +64,9 @@ def serve(
     ] = "",
     submit_rate: Annotated[
         float | None,
-        typer.Option(min=0.001, max=1e6, help="Submits a second that one token may make.", show_default=False),
+        typer.Option(
+            min=0.001, max=1e6, metavar="N", help="Submits a second that one token may make.", show_default=False
+        ),
     ] = None,
     environment: Annotated[
         str | None,
@@ -76,8 +80,8 @@ def serve(
     insecure_no_auth: Annotated[
         bool, typer.Option("--insecure-no-auth", help="Let everybody who reaches the port do everything.")
     ] = False,
-    log_level: Annotated[LogLevel, typer.Option(help="What to log, on stderr.")] = LogLevel.INFO,
-    log_format: Annotated[LogFormat, typer.Option(help="How to log it.")] = LogFormat.TEXT,
+    log_level: logs.Level = LogLevel.INFO,
+    log_format: logs.Format = LogFormat.TEXT,
     lifeline: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Serve the REST API, live events and metrics.

@@ -1,26 +1,31 @@
-"""submit, list, show."""
+"""submit, list, show, wait."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 import typer
+from rich.text import Text
 
-from tasklib.cli import record
-from tasklib.cli.arguments import PAIR_HELP, States, Tags, TaskId, pairs, task_id
+from tasklib.cli import completion, record
+from tasklib.cli.arguments import PAIR_HELP, Names, States, Tags, TaskId, chosen, pairs, task_id
 from tasklib.cli.command import command
 from tasklib.cli.detail import detail
+from tasklib.cli.exits import Exit
 from tasklib.cli.loading import load
 from tasklib.cli.session import Session
-from tasklib.cli.times import duration, instant
+from tasklib.cli.text import last_line
+from tasklib.cli.times import absolute, duration, instant
+from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput, InvalidOption, TaskValidationError
 from tasklib.core.options import SubmitOptions, check_name
 from tasklib.core.registry import TaskType, default_registry
-from tasklib.core.task import NewTask, Task
+from tasklib.core.task import NewTask, Task, has_result, is_terminal
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task, prepare_call
@@ -28,6 +33,7 @@ from tasklib.stores.values import Filter, Inserted, Page
 
 _PANEL = "Tasks"
 _STDIN = "-"
+_FOLLOW_SECONDS = 0.5
 
 
 def register(app: typer.Typer) -> None:
@@ -38,18 +44,25 @@ def register(app: typer.Typer) -> None:
         example="tasklib submit send_email to=ada@example.com copies:=2 --delay 5m --key order-17",
     )(submit)
     command(app, "list", panel=_PANEL, example="tasklib list --state failed --name send_email --limit 20")(list_tasks)
-    command(app, "show", panel=_PANEL, example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(show)
+    command(app, "show", panel=_PANEL, example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --follow")(show)
+    command(app, "wait", panel=_PANEL, example="tasklib wait 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --timeout 5m")(wait)
 
 
 def submit(
     session: Session,
-    name: Annotated[str, typer.Argument(help="The task's name.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="The task's name.", show_default=False, autocompletion=completion.task_names
+        ),
+    ],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help=f"Its arguments: {PAIR_HELP}.", show_default=False),
     ] = None,
     payload: Annotated[
-        str | None, typer.Option(metavar="JSON", help="All arguments as one JSON value; - reads it from stdin.")
+        str | None,
+        typer.Option("--payload", "-p", metavar="JSON", help="All arguments as one JSON value; - reads it from stdin."),
     ] = None,
     delay: Annotated[
         float | None,
@@ -59,9 +72,12 @@ def submit(
         datetime | None,
         typer.Option(parser=instant, metavar="TIME", help="Not before this time: 2030-12-31T08:00:00Z."),
     ] = None,
-    priority: Annotated[int | None, typer.Option(help="Higher runs first; 0 unless given.", show_default=False)] = None,
+    priority: Annotated[
+        int | None, typer.Option(metavar="N", help="Higher runs first; 0 unless given.", show_default=False)
+    ] = None,
     max_retries: Annotated[
-        int | None, typer.Option(help="Retries after the first attempt; -1 is without limit.", show_default=False)
+        int | None,
+        typer.Option(metavar="N", help="Retries after the first attempt; -1 is without limit.", show_default=False),
     ] = None,
     timeout: Annotated[
         float | None,
@@ -69,11 +85,17 @@ def submit(
     ] = None,
     tag: Tags = None,
     key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Idempotency key: submits with the same key make one task.")
+        str | None,
+        typer.Option("--key", "-k", metavar="TEXT", help="Idempotency key: submits with the same key make one task."),
     ] = None,
     module: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODULE", help="Where the task is defined: checks the arguments before they are stored."),
+        typer.Option(
+            "--module",
+            "-m",
+            metavar="MODULE",
+            help="Where the task is defined: checks the arguments before they are stored.",
+        ),
     ] = None,
 ) -> None:
     """Queue a task and print its id.
@@ -113,32 +135,33 @@ def submit(
 def list_tasks(
     session: Session,
     state: States = None,
-    name: Annotated[
-        list[str] | None,
-        typer.Option("--name", help="Only tasks of this name; may be given several times.", show_default=False),
-    ] = None,
+    name: Names = None,
     tag: Tags = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", "-l", min=1, max=10_000, metavar="N", help="At most so many.")] = 50,
     cursor: Annotated[
         UUID | None, typer.Option(parser=task_id, metavar="ID", help="Go on behind this task, as the last list said.")
     ] = None,
+    watch: Watch = False,
+    every: Every = EVERY_SECONDS,
 ) -> None:
     """List tasks, newest first.
 
     A failed task that still has attempts left is shown as waiting; --state failed finds it too. Searches by tag look at
     the newest 50,000 tasks.
     """
-    where = Filter(
-        states=[str(each.value) for each in state] if state else None,
-        names=name or None,
-        tags=pairs(tag, "--tag") if tag else None,
-    )
+    where = chosen(state, name, tag)
 
     async def look(engine: Engine) -> tuple[Page, datetime]:
         page = await engine.page(where, limit=limit, cursor=cursor)
         return page, await (await engine.store()).now()
 
-    page, now = session.run(look)
+    def tell(found: tuple[Page, datetime]) -> None:
+        _show_page(session, *found, filtered=where != Filter() or cursor is not None)
+
+    look_and_show(session, look, tell, watch=watch, every=every)
+
+
+def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -> None:
     if session.out.as_json:
         session.out.data(
             {
@@ -151,21 +174,72 @@ def list_tasks(
         if page.next_cursor is not None:
             session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
     else:
-        session.out.note("No tasks match." if where != Filter() or cursor else "There are no tasks.")
+        session.out.note("No tasks match." if filtered else "There are no tasks.")
 
 
-def show(session: Session, task_id: TaskId) -> None:
-    """Show everything about one task: payload, result, each failed attempt, the traceback."""
+def show(
+    session: Session,
+    task_id: TaskId,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Tell each change until it is finished, then show it.")
+    ] = False,
+) -> None:
+    """Show everything about one task: payload, result, each failed attempt, the traceback.
+
+    With --follow and --json each change is a line of its own.
+    """
 
     async def look(engine: Engine) -> tuple[Task, datetime]:
-        task = await engine.need(task_id)
-        return task, await (await engine.store()).now()
+        store, known = await engine.store(), None
+        while True:
+            task, now = await engine.need(task_id), await store.now()
+            if not follow or is_terminal(task):
+                return task, now
+            if task.version != known:
+                known = task.version
+                _tell_change(session, task, now)
+            await asyncio.sleep(_FOLLOW_SECONDS)
 
     task, now = session.run(look)
     if session.out.as_json:
         session.out.data(record.record(task, session.config.redact))
     else:
         session.out.show(detail(task, now, session.config.redact))
+
+
+def _tell_change(session: Session, task: Task, now: datetime) -> None:
+    if session.out.as_json:
+        session.out.data(record.record(task, session.config.redact))
+    else:
+        words = (absolute(now), record.state_text(task), f"attempts {record.attempts(task)}", record.remark(task, now))
+        session.out.line(Text("  ").join(Text(word) if isinstance(word, str) else word for word in words if word))
+
+
+def wait(
+    session: Session,
+    task_id: TaskId,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            parser=duration, metavar="DURATION", help="Give up after so long; without it never.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Wait until a task is finished, and print its result as JSON.
+
+    Exits with 1 if it failed or was cancelled, or if the time was up.
+    """
+    task = session.run(lambda engine: engine.wait(task_id, timeout))
+    if session.out.as_json:
+        session.out.data(record.record(task, session.config.redact))
+    elif has_result(task):
+        session.out.line(json.dumps((session.config.redact(task.result) or {}).get("value"), ensure_ascii=False))
+    if has_result(task):
+        return
+    if not session.out.as_json:
+        reason = last_line(task.error) if task.error is not None else "no error was recorded"
+        session.out.error(f"task {task.id} ({task.name}) is {task.state}: {reason}", f"task_{task.state}", Exit.FAILED)
+    raise typer.Exit(Exit.FAILED)
 
 
 def _payload(text: str | None, words: list[str] | None) -> Any:

@@ -10,6 +10,7 @@ import typer
 
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit
+from tasklib.cli.help import PlainGroup
 from tasklib.cli.output import Column
 from tasklib.cli.session import Session
 from tasklib.cli.times import absolute
@@ -33,7 +34,10 @@ class RoleName(StrEnum):
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
-        name="token", help="Make, list and revoke the tokens that open the HTTP API.", no_args_is_help=True
+        name="token",
+        cls=PlainGroup,
+        help="Make, list and revoke the tokens that open the HTTP API.",
+        no_args_is_help=True,
     )
     command(group, "create", panel=_PANEL, example="tasklib token create --role operator --label ann")(create)
     command(group, "list", panel=_PANEL, example="tasklib token list")(list_tokens)
@@ -46,12 +50,18 @@ def create(
     role: Annotated[
         RoleName,
         typer.Option(
+            "--role",
+            "-r",
+            metavar="ROLE",
             help="read-only looks; operator also retries, cancels, deletes, pauses and limits; worker also submits; "
             "admin does all.",
             show_default=False,
         ),
     ],
-    label: Annotated[str, typer.Option(help="Whose it is: the audit trail says so.", show_default=False)],
+    label: Annotated[
+        str,
+        typer.Option("--label", "-l", metavar="TEXT", help="Whose it is: the audit trail says so.", show_default=False),
+    ],
 ) -> None:
     """Make a token. It is printed once; only its hash is kept."""
     try:

@@ -12,11 +12,12 @@ from typing import Annotated
 
 import typer
 
-from tasklib.cli import logs
+from tasklib.cli import completion, logs
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit
 from tasklib.cli.loading import load
 from tasklib.cli.logs import LogFormat, LogLevel
+from tasklib.cli.reloading import Reloader
 from tasklib.cli.session import Session
 from tasklib.cli.supervisor import Supervisor
 from tasklib.cli.times import duration
@@ -41,15 +42,49 @@ def worker(
         list[str],
         typer.Argument(metavar="MODULE", help="Where the tasks are: app.tasks or app/tasks.py.", show_default=False),
     ],
-    concurrency: Annotated[int, typer.Option(min=1, max=10_000, help="Tasks at once, in each process.")] = 1,
+    concurrency: Annotated[
+        int,
+        typer.Option("--concurrency", "-c", min=1, max=10_000, metavar="N", help="Tasks at once, in each process."),
+    ] = 1,
     processes: Annotated[
-        int, typer.Option(min=1, max=1000, help="Worker processes; with more than one, a dead one is started again.")
+        int,
+        typer.Option(
+            "--processes",
+            "-p",
+            min=1,
+            max=1000,
+            metavar="N",
+            help="Worker processes; with more than one, a dead one is started again.",
+        ),
     ] = 1,
     names: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAMES", help="Serve only these of the tasks: a,b or given several times.", show_default=False
+            "--names",
+            "-n",
+            metavar="NAMES",
+            help="Serve only these task types: a,b or given several times; 'upload.*' is all that fit.",
+            show_default=False,
+            autocompletion=completion.task_names,
         ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", "-x", metavar="NAMES", help="But not these.", show_default=False),
+    ] = None,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queues",
+            "-q",
+            metavar="QUEUES",
+            help="Serve only task types of these queues, as @task(queue=...) says.",
+            show_default=False,
+        ),
+    ] = None,
+    exclude_queues: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUEUES", help="But not of these.", show_default=False),
     ] = None,
     burst: Annotated[bool, typer.Option("--burst", help="Stop once nothing is due.")] = False,
     grace: Annotated[
@@ -65,8 +100,12 @@ def worker(
         float,
         typer.Option(parser=duration, metavar="DURATION", help="How often to look for tasks when no wake-up comes."),
     ] = 1.0,
-    log_level: Annotated[LogLevel, typer.Option(help="What to log, on stderr.")] = LogLevel.INFO,
-    log_format: Annotated[LogFormat, typer.Option(help="How to log it.")] = LogFormat.TEXT,
+    reload: Annotated[
+        bool, typer.Option("--reload", help="For development: start anew whenever a Python file changes.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Log no line for each task that went well.")] = False,
+    log_level: logs.Level = LogLevel.INFO,
+    log_format: logs.Format = LogFormat.TEXT,
     lifeline: Annotated[int | None, typer.Option(hidden=True)] = None,
     ready: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -77,17 +116,27 @@ def worker(
     order = Order(
         modules=modules,
         concurrency=concurrency,
-        names=names or [],
+        names=_listed(names),
+        exclude=_listed(exclude),
+        queues=_listed(queues),
+        exclude_queues=_listed(exclude_queues),
         burst=burst,
         grace=grace,
         poll_interval=poll_interval,
+        quiet=quiet,
         log_level=log_level,
         log_format=log_format,
     )
-    logs.configure(log_level, log_format)
+    logs.configure(log_level, log_format, quiet=quiet)
     if lifeline is not None:
         hold_lifeline(lifeline)
-    if processes > 1:
+    if reload:
+        if processes > 1 or burst:
+            raise InvalidInput(
+                "--reload runs one worker until it is told to stop: no --processes, no --burst", field="reload"
+            )
+        code = asyncio.run(Reloader(order.words(session), order.modules).run())
+    elif processes > 1:
         _check(session, order)
         code = asyncio.run(_supervise(order.words(session), processes, burst))
     else:
@@ -105,9 +154,13 @@ class Order:
     modules: Sequence[str]
     concurrency: int
     names: Sequence[str]
+    exclude: Sequence[str]
+    queues: Sequence[str]
+    exclude_queues: Sequence[str]
     burst: bool
     grace: float | None
     poll_interval: float
+    quiet: bool
     log_level: LogLevel
     log_format: LogFormat
 
@@ -119,11 +172,23 @@ class Order:
         """The same as a command line."""
         words = [*self.modules, "--concurrency", str(self.concurrency), "--poll-interval", f"{self.poll_interval:f}"]
         words += ["--log-level", self.log_level.value, "--log-format", self.log_format.value]
-        words += [word for name in self.names for word in ("--names", name)]
+        chosen = {
+            "--names": self.names,
+            "--exclude": self.exclude,
+            "--queues": self.queues,
+            "--exclude-queues": self.exclude_queues,
+        }
+        words += [word for option, values in chosen.items() for value in values for word in (option, value)]
+        words += ["--quiet"] if self.quiet else []
         words += ["--burst"] if self.burst else []
         words += ["--grace", f"{self.grace:f}"] if self.grace is not None else []
         words += ["--database-url", session.database_url] if session.database_url is not None else []
         return words + (["--debug"] if session.debug else [])
+
+
+def _listed(texts: Sequence[str] | None) -> list[str]:
+    """`a,b`, or given several times."""
+    return [word.strip() for text in texts or () for word in text.split(",") if word.strip()]
 
 
 def _serve(session: Session, order: Order, ready: int | None) -> Exit:
@@ -134,11 +199,13 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
         where = ", ".join(order.modules)
         raise InvalidInput(f"no tasks are defined in {where}: decorate functions with @task", field="modules")
     session.config = session.adopt_app_config(**order.settings)
-    names = [name.strip() for text in order.names for name in text.split(",") if name.strip()]
     task_worker = TaskWorker(
         concurrency=order.concurrency,
         poll_interval_seconds=order.poll_interval,
-        names=names or None,
+        names=order.names or None,
+        exclude=order.exclude,
+        queues=order.queues or None,
+        exclude_queues=order.exclude_queues,
         burst=order.burst,
         handle_signals=False,
         engine=default_engine(),
