@@ -12,6 +12,7 @@ import signal
 import sys
 from asyncio import selector_events
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from itertools import count
 from typing import Any
@@ -59,7 +60,11 @@ class Death:
         def write(transport: Any, data: bytes) -> None:
             self.step(lambda: WRITE(transport, data))
 
-        selector_events._SelectorSocketTransport.write = write  # type: ignore[attr-defined]
+        def writelines(transport: Any, parts: Iterable[bytes]) -> None:  # from Python 3.12 on it goes past `write`
+            write(transport, b"".join(parts))
+
+        transports: Any = selector_events._SelectorSocketTransport  # type: ignore[attr-defined]
+        transports.write, transports.writelines = write, writelines
 
 
 def make() -> Backend:

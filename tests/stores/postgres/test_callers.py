@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -327,17 +327,20 @@ async def until_blocked(server: str) -> None:
         await connection.close()
 
 
-def strangers() -> list[tuple[Any, str]]:
+def strangers() -> Iterator[tuple[Any, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        yield connection, "sqlite3.Connection"
+    with closing(apsw.Connection(":memory:")) as other:
+        yield other, "apsw.Connection"
     memory = sqlalchemy.create_engine("sqlite://")
-    return [
-        (sqlite3.connect(":memory:"), "sqlite3.Connection"),
-        (apsw.Connection(":memory:"), "apsw.Connection"),
-        (memory, "sqlalchemy.engine.base.Engine"),
-        (memory.connect(), "SQLAlchemy connection to sqlite"),
-        (Session(memory), "SQLAlchemy connection to sqlite"),
-        ("postgresql://", "builtins.str"),
-        (None, "builtins.NoneType"),
-    ]
+    yield memory, "sqlalchemy.engine.base.Engine"
+    with memory.connect() as lent:
+        yield lent, "SQLAlchemy connection to sqlite"
+    with Session(memory) as session:
+        yield session, "SQLAlchemy connection to sqlite"
+    memory.dispose()  # its pool keeps what was given back open
+    yield "postgresql://", "builtins.str"
+    yield None, "builtins.NoneType"
 
 
 def test_strangers_are_refused_by_name():
@@ -346,7 +349,3 @@ def test_strangers_are_refused_by_name():
         with pytest.raises(Unsupported, match=name) as refusal:
             store.insert_on(stranger, [new_task()])
         assert "psycopg" in str(refusal.value), "says what is accepted"
-        if hasattr(stranger, "close"):
-            stranger.close()
-        elif hasattr(stranger, "dispose"):
-            stranger.dispose()

@@ -154,10 +154,14 @@ def test_a_queue_in_memory_shares_no_file(memory_url: str):
 
 
 def foreign_connections() -> Iterator[tuple[str, object]]:
-    yield "sqlite3", sqlite3.connect(":memory:")
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        yield "sqlite3", connection
     engine = sqlalchemy.create_engine("sqlite://")
-    yield "SQLAlchemy", engine.connect()
-    yield "SQLAlchemy", sqlalchemy.orm.Session(engine)
+    with engine.connect() as lent:
+        yield "SQLAlchemy", lent
+    with sqlalchemy.orm.Session(engine) as session:
+        yield "SQLAlchemy", session
+    engine.dispose()  # its pool keeps what was given back open
     yield "psycopg", psycopg.Connection.__new__(psycopg.Connection)
     yield "builtins.dict", {}
 
@@ -170,5 +174,3 @@ def test_other_connections_are_refused_by_name(sqlite_url: str):
         if name in ("sqlite3", "SQLAlchemy"):
             assert "undo each other's locks" in str(caught.value)
             assert "apsw.Connection" in str(caught.value)
-        with contextlib.suppress(AttributeError):
-            connection.close()  # type: ignore[attr-defined]
