@@ -136,3 +136,19 @@ def blocks_once(path: str) -> str:
         Path(path).touch()
         threading.Event().wait()
     return path
+
+
+@task(executor="process", max_retries=0)
+def has_a_child(how: str, escaped: bool = False) -> None:
+    """Forks a process that does not end by itself, notes its pid, and ends in its own way, or not at all."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        if escaped:
+            os.setsid()
+        note("grandchild")
+        os.write(writing, b"noted")
+        signal.pause()
+    os.read(reading, 1)
+    if how == "exits":
+        os._exit(7)
+    threading.Event().wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import importlib
 import json
 import os
@@ -19,15 +18,15 @@ from uuid import UUID
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.engine.tracing import run_span
-from tasklib.worker import frames, runner
+from tasklib.worker import frames, guardian, runner
 from tasklib.worker.current import RunningTask, running
-
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
     read_fd, write_fd, parent = (int(argument) for argument in sys.argv[1:4])
-    _die_with(parent)
+    guardian.die_with(parent, signal.SIGKILL)
+    for fd in (read_fd, write_fd):
+        os.set_inheritable(fd, False)
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(read_fd, inbox), daemon=True).start()
     hello = inbox.get()
@@ -76,14 +75,6 @@ def _listen(fd: int, inbox: queue.SimpleQueue[dict[str, Any]]) -> None:
     while (message := frames.receive(fd)) is not None:
         inbox.put(message)
     os._exit(1)  # the parent is gone, or wants us gone
-
-
-def _die_with(parent: int) -> None:
-    """The pipe's end tells us too, but not while a C call holds the interpreter."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 if __name__ == "__main__":

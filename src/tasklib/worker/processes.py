@@ -12,13 +12,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tasklib.core.errors import TaskDefinitionError
 from tasklib.core.outcome import Failed, Outcome
 from tasklib.core.registry import TaskType
-from tasklib.worker import frames
+from tasklib.worker import frames, guardian
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.slots import Slots
 from tasklib.worker.threads import Report, ThreadLane
@@ -83,21 +84,27 @@ class ProcessLane(ThreadLane):
 
 
 class _Child:
-    """A process that runs one task after another and dies with its parent."""
+    """A process that runs one task after another. Its guardian, which is ours to start, to tell and to wait for, ends
+    it and everything it started: when told so, when it dies, and when this worker is gone."""
 
     def __init__(self, hello: dict[str, Any]) -> None:
         to_child, self._out = os.pipe()
         self._in, from_child = os.pipe()
+        self._ended, ending = os.pipe()
+        os.set_blocking(self._out, False)
+        theirs = (ending, to_child, from_child)
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tasklib.worker.child", str(to_child), str(from_child), str(os.getpid())],
-                pass_fds=(to_child, from_child),
-                stdin=subprocess.DEVNULL,
+            # Of the interpreter it needs nothing but the standard library: no environment, no site-packages.
+            self._guardian = subprocess.Popen(
+                [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), *map(str, theirs)],
+                pass_fds=theirs,
+                stdin=subprocess.PIPE,
+                bufsize=0,
                 start_new_session=True,  # a Ctrl-C is for the worker, which decides what becomes of its children
             )
         finally:
-            os.close(to_child)
-            os.close(from_child)
+            for fd in theirs:
+                os.close(fd)
         self.alive = True
         reply = self._ask(hello)
         if reply is None or "error" in reply:
@@ -126,28 +133,34 @@ class _Child:
 
     def kill(self) -> None:
         self.alive = False
-        self._process.kill()
+        assert self._guardian.stdin is not None
+        with suppress(OSError, ValueError):  # it has ended already
+            self._guardian.stdin.write(b"x")
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        try:
-            frames.send(self._out, message)
-        except OSError:
-            return None
-        return frames.receive(self._in)
+        return frames.receive(self._in, self._ended) if frames.send(self._out, message, self._ended) else None
 
     def _ending(self) -> str:
-        code = self._process.wait()
-        for fd in (self._in, self._out):
-            os.close(fd)
+        """Waits for the end, and says what it was."""
+        told = os.read(self._ended, 64)
+        code = self._guardian.wait()
+        self._close()
+        if told:
+            code = int(told)
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+    def _close(self) -> None:
+        assert self._guardian.stdin is not None
+        self._guardian.stdin.close()
+        for fd in (self._in, self._out, self._ended):
+            os.close(fd)
 
     def __del__(self) -> None:
         # Reaped here when it was killed without anybody waiting for its last words.
-        if self._process.returncode is None:
-            self._process.kill()
-            self._process.wait()
-            for fd in (self._in, self._out):
-                os.close(fd)
+        if self._guardian.returncode is None:
+            self.kill()
+            self._guardian.wait()
+            self._close()
 
 
 def _hello(task_types: Sequence[TaskType], max_result_bytes: int) -> dict[str, Any]:

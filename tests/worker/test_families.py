@@ -1,0 +1,109 @@
+"""Process tasks that start processes of their own: all of them end with the task's child."""
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tasklib import Config, TaskState
+from tasklib.engine.engine import Engine
+from tests.queues import as_default
+from tests.waiting import eventually, eventually_async
+from tests.worker import app
+from tests.worker.processes import Fleet, WorkerProcess, fleet_on
+
+LONG = 60
+
+
+@pytest.fixture
+def fleet(sqlite_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet_on(sqlite_url, tmp_path) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+async def queue(sqlite_url: str) -> AsyncIterator[Engine]:
+    async with as_default(Engine(Config(database_url=sqlite_url))) as engine:
+        yield engine
+
+
+def ended(pid: int) -> bool:
+    """Gone, or waiting to be reaped by whoever is its parent by now."""
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+async def grandchild(fleet: Fleet) -> int:
+    await eventually_async(lambda: fleet.starts("grandchild"), LONG)
+    return int(fleet.journal[0][-1])
+
+
+async def test_a_child_that_dies_takes_its_own_children_along(fleet: Fleet, queue: Engine):
+    """Its pipes are held open by what it forked; its task fails all the same, and its slot is free again."""
+    fleet.start(1)
+    handle = await app.has_a_child.submit_async("exits")
+    assert "exit code 7" in ((await handle.wait_async(LONG)).error or "")
+    pid = await grandchild(fleet)
+    await eventually_async(lambda: ended(pid))
+    assert await (await app.in_child.submit_async(1)).result_async(LONG) == 2
+
+
+async def test_one_that_left_the_group_holds_up_nobody(fleet: Fleet, queue: Engine):
+    fleet.start(1)
+    handle = await app.has_a_child.submit_async("exits", escaped=True)
+    pid = await grandchild(fleet)
+    try:
+        assert "exit code 7" in ((await handle.wait_async(LONG)).error or "")
+        assert await (await app.in_child.submit_async(1)).result_async(LONG) == 2
+    finally:
+        os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_timeout_ends_all_of_it(fleet: Fleet, queue: Engine):
+    fleet.start(1)
+    handle = await app.has_a_child.options(timeout_seconds=3).submit_async("waits")
+    assert "TaskTimedOut" in ((await handle.wait_async(LONG)).error or "")
+    pid = await grandchild(fleet)
+    await eventually_async(lambda: ended(pid))
+
+
+async def test_a_cancel_ends_all_of_it(fleet: Fleet, queue: Engine):
+    fleet.start(1)
+    handle = await app.has_a_child.submit_async("waits")
+    pid = await grandchild(fleet)
+    await handle.cancel_async()
+    assert (await handle.wait_async(LONG)).state == TaskState.CANCELLED
+    await eventually_async(lambda: ended(pid))
+
+
+def told_to_stop(worker: WorkerProcess) -> None:
+    worker.send(signal.SIGTERM)
+    assert worker.wait() == 0
+
+
+def killed(worker: WorkerProcess) -> None:
+    worker.send(signal.SIGKILL)
+    worker.wait()
+
+
+@pytest.mark.parametrize("end", [told_to_stop, killed])
+async def test_nothing_outlives_its_worker(fleet: Fleet, queue: Engine, end: Callable[[WorkerProcess], None]):
+    await app.has_a_child.submit_async("waits")
+    worker = fleet.start(1, shutdown_grace_seconds=0.1)
+    pid = await grandchild(fleet)
+    family = [process.pid for process in psutil.Process(worker.process.pid).children(recursive=True)]
+    assert pid in family
+    assert len(family) == 3, "the guardian, the child, and the child's own"
+    end(worker)
+    eventually(lambda: all(map(ended, family)))
+
+
+async def test_nothing_outlives_a_child_that_was_killed(fleet: Fleet, queue: Engine):
+    fleet.start(1)
+    handle = await app.has_a_child.submit_async("waits")
+    pid = await grandchild(fleet)
+    os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+    assert "SIGKILL" in ((await handle.wait_async(LONG)).error or "")
+    await eventually_async(lambda: ended(pid))
