@@ -32,6 +32,7 @@ from tasklib.core.errors import (
     TaskValidationError,
     Unsupported,
     WaitTimeout,
+    WorkerExhausted,
     WrongWorker,
 )
 from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped, TaskTimedOut
@@ -133,6 +134,7 @@ __all__ = [
     "TaskWorker",
     "Unsupported",
     "WaitTimeout",
+    "WorkerExhausted",
     "WrongWorker",
     "cancel_task",
     "cancel_task_async",

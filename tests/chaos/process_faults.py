@@ -115,7 +115,7 @@ async def stop(worker: Member) -> None:
 async def second_signal(world: World) -> None:
     worker, _ = await world.occupied(app.linger, 5.0)
     worker.send(signal.SIGTERM)
-    await world.pause(0.2)
+    await world.pause(1.2)  # what comes in the same instant as the first is no second one
     if not worker.alive:
         raise Missed("it had left before the second signal")
     await stop(worker)
@@ -130,7 +130,7 @@ async def kill_child(world: World) -> None:
         registered = {info.pid for info in await world.engine.workers()}
     for worker in (worker for worker in world.crew.workers if worker.pid in registered):
         try:
-            children += psutil.Process(worker.pid).children()
+            children += psutil.Process(worker.pid).children(recursive=True)  # and their guardians
         except psutil.NoSuchProcess:
             continue
     if not children:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.waiting import eventually
 
 COMMAND = [sys.executable, "-m", "tasklib.cli"]
 
@@ -85,3 +88,15 @@ def background(
             yield process
         finally:
             process.kill()
+
+
+def insist(process: subprocess.Popen[str]) -> int:
+    """Signals a process that is stopping already until it leaves at once. The first of them may still count as an echo
+    of the one before."""
+
+    def left() -> bool:
+        process.send_signal(signal.SIGINT)
+        return process.poll() is not None
+
+    eventually(left, interval=0.3)
+    return process.returncode

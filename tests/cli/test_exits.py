@@ -30,6 +30,7 @@ EXPECTED = {
     errors.StoreRefused: Exit.REFUSED,
     errors.SchemaMismatch: Exit.REFUSED,
     errors.StoreClosed: Exit.FAILED,
+    errors.WorkerExhausted: Exit.EXHAUSTED,
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 from tasklib.cli import supervisor as supervising
 from tasklib.cli.exits import Exit
 from tests.cli.queue import Queue
-from tests.cli.running import background, run_process
+from tests.cli.running import background, insist, run_process
 from tests.waiting import eventually
 
 
@@ -69,9 +69,22 @@ def test_a_second_signal_leaves_at_once(app_folder: Path, queue: Queue, env: dic
         workers = children(supervisor.pid)
         supervisor.send_signal(signal.SIGINT)
         eventually(lambda: "stops: 1 tasks running" in log(app_folder))
-        supervisor.send_signal(signal.SIGINT)
-        assert supervisor.wait(15) == 130
+        assert insist(supervisor) == 130
     assert not any(map(psutil.pid_exists, workers))
+
+
+def test_one_signal_to_the_whole_family_is_one(app_folder: Path, queue: Queue, env: dict[str, str]):
+    """As a service manager sends it: to the supervisor, which passes it on, and to each worker."""
+    queue.add("note_pid", folder=str(app_folder), wait=True)
+    with background(["worker", "shop", "--processes", "2"], app_folder, env=env) as supervisor:
+        eventually(lambda: serving(app_folder) == 2 and list(app_folder.glob("*.pid")))
+        for pid in (supervisor.pid, *children(supervisor.pid)):
+            os.kill(pid, signal.SIGTERM)
+        eventually(lambda: "stops: 1 tasks running" in log(app_folder))
+        (app_folder / "go").touch()
+        assert supervisor.wait(20) == 0
+    assert queue.states() == {"note_pid": "completed"}
+    assert "leav" not in log(app_folder)
 
 
 def test_workers_do_not_outlive_a_killed_supervisor(app_folder: Path, env: dict[str, str]):

@@ -11,7 +11,7 @@ import pytest
 
 from tasklib.core.options import SubmitOptions
 from tests.cli.queue import Queue
-from tests.cli.running import background, run_process
+from tests.cli.running import background, insist, run_process
 from tests.waiting import eventually
 
 ODD = "a\n2030-01-01 forged \x1b[31m postgresql://ada:geheim@h/db"
@@ -125,9 +125,22 @@ def test_a_second_signal_leaves_at_once(app_folder: Path, queue: Queue, env: dic
         eventually(lambda: list(app_folder.glob("*.pid")))
         worker.send_signal(signal.SIGINT)
         eventually(lambda: "stops: 1 tasks running" in log(app_folder))
-        worker.send_signal(signal.SIGINT)
-        assert worker.wait(10) == 130
+        assert insist(worker) == 130
     assert "Traceback" not in log(app_folder)
+
+
+def test_two_signals_in_the_same_instant_are_one(app_folder: Path, queue: Queue, env: dict[str, str]):
+    """Ctrl-C reaches every process of a terminal, and a supervisor passes it on."""
+    queue.add("note_pid", folder=str(app_folder), wait=True)
+    with background(["worker", "shop"], app_folder, env=env) as worker:
+        eventually(lambda: list(app_folder.glob("*.pid")))
+        worker.send_signal(signal.SIGINT)
+        worker.send_signal(signal.SIGTERM)
+        eventually(lambda: "stops: 1 tasks running" in log(app_folder))
+        (app_folder / "go").touch()
+        assert worker.wait(20) == 0
+    assert queue.states() == {"note_pid": "completed"}
+    assert "leaving at once" not in log(app_folder)
 
 
 def test_when_grace_is_over_tasks_are_given_back(app_folder: Path, queue: Queue, env: dict[str, str]):

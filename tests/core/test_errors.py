@@ -42,6 +42,7 @@ CODES = {
     "TaskNotDue": "task_not_due",
     "TaskNotFailed": "task_not_failed",
     "WaitTimeout": "wait_timeout",
+    "WorkerExhausted": "worker_exhausted",
     "MissingExtra": "missing_extra",
     "Unsupported": "unsupported",
     "QueueInUse": "queue_in_use",

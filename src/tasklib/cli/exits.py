@@ -11,6 +11,7 @@ from tasklib.core.errors import (
     SchemaMismatch,
     StoreRefused,
     Unsupported,
+    WorkerExhausted,
 )
 
 
@@ -20,6 +21,7 @@ class Exit(IntEnum):
     USAGE = 2
     UNAVAILABLE = 3
     REFUSED = 4
+    EXHAUSTED = 5
     INTERRUPTED = 130
 
 
@@ -29,6 +31,7 @@ MEANINGS = {
     Exit.USAGE: "bad usage, settings or task module; nothing was done",
     Exit.UNAVAILABLE: "the database is not available now; trying again may help",
     Exit.REFUSED: "the database refused: wrong password, missing, another schema",
+    Exit.EXHAUSTED: "a worker's slots are all taken by tasks that do not end; start it again",
     Exit.INTERRUPTED: "interrupted",
 }
 
@@ -39,6 +42,7 @@ _CODES: tuple[tuple[type[BaseException], Exit], ...] = (
     *((error, Exit.UNAVAILABLE) for error in TRANSIENT),
     (SchemaMismatch, Exit.REFUSED),
     (StoreRefused, Exit.REFUSED),
+    (WorkerExhausted, Exit.EXHAUSTED),
     (KeyboardInterrupt, Exit.INTERRUPTED),
 )
 """The first that fits; everything else is a plain failure."""

@@ -13,6 +13,7 @@ import typer
 from tasklib import __version__
 from tasklib.cli import admin, controls, copying, demo, operate, serve, tasks, tokens, worker
 from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
+from tasklib.cli.ending import EXIT_SECONDS, end_within
 from tasklib.cli.exits import MEANINGS, Exit
 from tasklib.cli.help import PlainGroup
 from tasklib.cli.output import Printer
@@ -95,6 +96,7 @@ def main() -> NoReturn:
     _mend_streams()
     code = run()
     leave_pipe()  # what is still buffered is written now, while a failure to do so can be handled
+    end_within(EXIT_SECONDS, code, "a thread or an exit handler of the application does not end")
     sys.exit(code)
 
 

@@ -12,8 +12,10 @@ import time
 from asyncio import FIRST_COMPLETED
 from collections.abc import Sequence
 
+from tasklib.cli.ending import AFTER_GRACE_SECONDS, EXIT_SECONDS
 from tasklib.cli.exits import LASTING, Exit
 from tasklib.cli.workerprocess import Lifeline, WorkerProcess
+from tasklib.worker.signals import STOP_SIGNALS, StopSignals
 
 log = logging.getLogger("tasklib.supervisor")
 
@@ -26,6 +28,9 @@ BURST_TRIES = 5
 PATIENCE_SECONDS = 5.0
 """How long a process may take to leave at once."""
 
+LATE_SECONDS = AFTER_GRACE_SECONDS + 2 * EXIT_SECONDS + 1.0
+"""How long after its grace period a process that was told to stop is killed."""
+
 
 class Supervisor:
     def __init__(self, arguments: Sequence[str], count: int, *, burst: bool) -> None:
@@ -35,13 +40,14 @@ class Supervisor:
         self._lifeline = Lifeline()
         self._alive: set[WorkerProcess] = set()
         self._started = asyncio.Event()
+        self._signals = StopSignals()
         self._stopping = asyncio.Event()
         self._leaving = asyncio.Event()
         self._code = Exit.OK
 
     async def run(self) -> Exit:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in STOP_SIGNALS:
             loop.add_signal_handler(number, self._told, number)
         keepers: list[asyncio.Task[None]] = []
         try:
@@ -58,12 +64,14 @@ class Supervisor:
         finally:
             for process in list(self._alive):
                 process.tell(signal.SIGKILL)
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in STOP_SIGNALS:
                 loop.remove_signal_handler(number)
             self._lifeline.close()
         return Exit.INTERRUPTED if self._leaving.is_set() else self._code
 
     def _told(self, number: signal.Signals) -> None:
+        if not self._signals.count():
+            return
         if self._stopping.is_set():
             self._leaving.set()
         log.info("%s: %s", number.name, "leaving at once" if self._leaving.is_set() else "stopping all processes")
@@ -104,11 +112,24 @@ class Supervisor:
             if self._stopping.is_set():  # told while it was being started
                 process.tell(signal.SIGTERM)
             log.info("process %d started, pid %d", number, process.pid)
-            if await process.ready():
+            grace = await process.ready()
+            if grace is not None:
                 self._started.set()
-            return await process.ended()
+            return await self._until_ended(number, process, grace or 0.0)
         finally:
             self._alive.discard(process)
+
+    async def _until_ended(self, number: int, process: WorkerProcess, grace: float) -> int:
+        """A process that was told to stop sees to its own end, unless a C call holds its interpreter."""
+        ended = asyncio.create_task(process.ended())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait({ended, stopping}, return_when=FIRST_COMPLETED)
+        stopping.cancel()
+        _, late = await asyncio.wait({ended}, timeout=grace + LATE_SECONDS)
+        if late:
+            log.error("process %d, pid %d, does not end: it is killed", number, process.pid)
+            process.tell(signal.SIGKILL)
+        return await ended
 
     async def _pause(self, seconds: float) -> None:
         try:

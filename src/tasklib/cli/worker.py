@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -14,7 +15,8 @@ import typer
 
 from tasklib.cli import completion, logs
 from tasklib.cli.command import command
-from tasklib.cli.exits import Exit
+from tasklib.cli.ending import AFTER_GRACE_SECONDS, EXIT_SECONDS, end_within, signals_heard
+from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.loading import load
 from tasklib.cli.logs import LogFormat, LogLevel
 from tasklib.cli.reloading import Reloader
@@ -27,6 +29,7 @@ from tasklib.core.registry import default_registry
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.worker.alone import settle_in
+from tasklib.worker.signals import StopSignals
 from tasklib.worker.worker import TaskWorker
 
 log = logging.getLogger("tasklib.worker")
@@ -111,7 +114,8 @@ def worker(
 ) -> None:
     """Run tasks until told to stop.
 
-    The first SIGTERM or Ctrl-C stops taking tasks and lets the running ones finish; a second one leaves at once.
+    The first SIGTERM or Ctrl-C stops taking tasks and lets the running ones finish; a second one, at least a second
+    later, leaves at once.
     """
     order = Order(
         modules=modules,
@@ -211,29 +215,38 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
         engine=default_engine(),
     )
     if ready is not None:
-        say_ready(ready)
+        say_ready(ready, task_worker.config.shutdown_grace_seconds)
     settle_in()
-    return asyncio.run(_run(task_worker))
+    return _run(task_worker)
 
 
-async def _run(task_worker: TaskWorker) -> Exit:
-    """Runs it with the signals in our hands, so that we know how it ended."""
-    loop = asyncio.get_running_loop()
-    signals: list[signal.Signals] = []
+def _run(task_worker: TaskWorker) -> Exit:
+    """Runs it with the signals in our hands, so that we know how it ended, and that it ends."""
+    signals = StopSignals()
+    grace = task_worker.config.shutdown_grace_seconds
 
     def told(number: signal.Signals) -> None:
-        signals.append(number)
-        log.info("%s: %s", number.name, "stopping" if len(signals) == 1 else "leaving at once")
+        if not signals.count():
+            return
+        log.info("%s: %s", number.name, "leaving at once" if signals.leaving else "stopping")
+        after = 0.0 if signals.leaving else grace
+        endings.callback(end_within(after + AFTER_GRACE_SECONDS, Exit.INTERRUPTED, "a task blocks the event loop"))
         task_worker.stop()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told, number)
-    try:
-        await task_worker.run()
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
-    return Exit.INTERRUPTED if len(signals) > 1 else Exit.OK
+    async def serve() -> Exit:
+        code = Exit.FAILED
+        try:
+            await task_worker.run()
+            code = Exit.INTERRUPTED if signals.leaving else Exit.OK
+        except Exception as error:
+            code = code_of(error)
+            raise
+        finally:
+            endings.callback(end_within(EXIT_SECONDS, code, "a coroutine or a thread of a task does not end"))
+        return code
+
+    with ExitStack() as endings, signals_heard(told):
+        return asyncio.run(serve())
 
 
 async def _supervise(words: Sequence[str], processes: int, burst: bool) -> Exit:

@@ -2,7 +2,7 @@
 
 Its lifeline is the reading end of a pipe whose other end only the parent holds: when the parent is gone, even by
 kill -9, the pipe ends, and the worker stops as if told to. It starts a session of its own, because a Ctrl-C reaches all
-processes of a terminal, and a worker that gets two signals leaves at once.
+processes of a terminal: what a worker is told comes from its parent alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Lifeline:
 
 
 class WorkerProcess:
-    def __init__(self, process: asyncio.subprocess.Process, ready: asyncio.Task[bool]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, ready: asyncio.Task[float | None]) -> None:
         self._process = process
         self._ready = ready
 
@@ -59,14 +59,14 @@ class WorkerProcess:
             raise
         finally:
             os.close(writing)
-        return cls(process, asyncio.create_task(_read_byte(reading)))
+        return cls(process, asyncio.create_task(_read_grace(reading)))
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    async def ready(self) -> bool:
-        """True once its tasks are loaded; False if it ended before."""
+    async def ready(self) -> float | None:
+        """Its grace period, once its tasks are loaded; None if it ended before."""
         return await asyncio.shield(self._ready)
 
     async def ended(self) -> int:
@@ -94,13 +94,14 @@ async def end(process: asyncio.subprocess.Process, patience: float) -> None:
         await process.wait()
 
 
-async def _read_byte(fd: int) -> bool:
+async def _read_grace(fd: int) -> float | None:
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     loop.add_reader(fd, readable.set)
     try:
         await readable.wait()
-        return os.read(fd, 1) != b""
+        told = os.read(fd, 64)
+        return float(told) if told else None
     finally:
         loop.remove_reader(fd)
         os.close(fd)
@@ -121,7 +122,7 @@ def hold_lifeline(fd: int) -> None:
     threading.Thread(target=wait, name="tasklib-lifeline", daemon=True).start()
 
 
-def say_ready(fd: int) -> None:
+def say_ready(fd: int, grace: float) -> None:
     with suppress(OSError):  # nobody waits for it any more
-        os.write(fd, b"1")
+        os.write(fd, str(grace).encode())
     os.close(fd)

@@ -154,6 +154,12 @@ class WaitTimeout(TaskLibError, TimeoutError):
     code = "wait_timeout"
 
 
+class WorkerExhausted(TaskLibError):
+    """Every slot of a worker is taken by a handler that does not end. It has signed off; start a new process."""
+
+    code = "worker_exhausted"
+
+
 class MissingExtra(TaskLibError, ImportError):
     """An optional dependency is not installed; the text holds the command that installs it."""
 

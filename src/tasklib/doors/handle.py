@@ -10,6 +10,7 @@ from tasklib.core.errors import TaskCancelled, TaskFailed
 from tasklib.core.registry import TaskType
 from tasklib.core.task import Task, is_completed, is_failed
 from tasklib.doors.blocking import run_blocking
+from tasklib.doors.waiting import wait_for_task
 from tasklib.engine.engine import Engine
 
 R_co = TypeVar("R_co", covariant=True)
@@ -33,7 +34,7 @@ class TaskHandle(Generic[R_co]):
         return run_blocking(self.get_async())
 
     async def wait_async(self, timeout: float | None = None) -> Task:
-        return await self._engine.wait(self.id, timeout)
+        return await wait_for_task(self._engine, self.id, timeout)
 
     def wait(self, timeout: float | None = None) -> Task:
         """The finished task, whatever it came to. Raises WaitTimeout."""

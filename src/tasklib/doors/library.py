@@ -16,6 +16,7 @@ from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import NewTask, Task, TaskState
 from tasklib.doors.blocking import run_blocking
 from tasklib.doors.functions import TaskFunction, ids_of, store, store_blocking
+from tasklib.doors.waiting import wait_for_task
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import prepare_call, prepare_calls
@@ -159,7 +160,7 @@ def list_tasks(
 
 
 async def wait_for_async(task_id: UUID | str, timeout: float | None = None) -> Task:
-    return await default_engine().wait(as_task_id(task_id), timeout)
+    return await wait_for_task(default_engine(), as_task_id(task_id), timeout)
 
 
 def wait_for(task_id: UUID | str, timeout: float | None = None) -> Task:

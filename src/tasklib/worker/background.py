@@ -15,6 +15,8 @@ log = logging.getLogger("tasklib.worker")
 
 FIRST_DELAY_SECONDS = 1.0
 LONGEST_DELAY_SECONDS = 30.0
+AFTER_GRACE_SECONDS = 10.0
+"""How long a worker may take to give back its tasks and to sign off, once its grace period is over."""
 
 
 class BackgroundWorker:
@@ -24,12 +26,15 @@ class BackgroundWorker:
         self._make = make
         self._lock = threading.Lock()
         self._ended = threading.Event()
+        self._left = threading.Event()
+        """The last run is over. Its thread may still wait for a coroutine that does not end."""
         self._worker: TaskWorker | None = None
+        self._grace = 0.0
         self._thread = threading.Thread(target=self._main, name="tasklib-worker", daemon=True)
 
     @property
     def alive(self) -> bool:
-        return self._thread.is_alive()
+        return self._thread.is_alive() and not self._left.is_set()
 
     @property
     def ending(self) -> bool:
@@ -48,17 +53,25 @@ class BackgroundWorker:
             worker.adjust(concurrency)
 
     def stop(self) -> None:
-        """Claims nothing more, lets running tasks finish for the grace period, gives back the rest, and returns then.
-        Called by a handler of its own loop it only asks for that."""
+        """Claims nothing more, lets running tasks finish for the grace period, gives back the rest, and returns then,
+        whatever the tasks do. Called by a handler of its own loop it only asks for that."""
         with self._lock:
             self._ended.set()
             worker, self._worker = self._worker, None
         if worker is not None:
             worker.stop()
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        if threading.current_thread() is self._thread:
+            return
+        if not self._left.wait(self._grace + AFTER_GRACE_SECONDS):
+            log.error("the worker of this process does not stop: a task blocks its event loop; it is left behind")
 
     def _main(self) -> None:
+        try:
+            self._serve()
+        finally:
+            self._left.set()
+
+    def _serve(self) -> None:
         delay = FIRST_DELAY_SECONDS
         while not self._ended.is_set():
             try:
@@ -66,11 +79,19 @@ class BackgroundWorker:
                     if self._ended.is_set():
                         return
                     worker = self._worker = self._make()
-                asyncio.run(worker.run())
+                    self._grace = worker.config.shutdown_grace_seconds
+                asyncio.run(self._run(worker))
             except Exception:
                 log.exception("the worker of this process broke; it starts anew in %g s", delay)
                 self._ended.wait(delay)
                 delay = min(delay * 2, LONGEST_DELAY_SECONDS)
+
+    async def _run(self, worker: TaskWorker) -> None:
+        try:
+            await worker.run()
+        finally:
+            if self._ended.is_set():
+                self._left.set()
 
 
 _alive: weakref.WeakSet[BackgroundWorker] = weakref.WeakSet()

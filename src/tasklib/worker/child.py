@@ -52,6 +52,7 @@ def _run(task_type: TaskType, message: dict[str, Any], limit: int) -> Outcome:
         attempt=message["attempt"],
         tags=json.loads(message["tags"]),
         deadline=None if timeout is None else begun + timeout,
+        _queue=message["queue"],
     )
     running.set(lambda: task)
     with run_span(task.name, task.id, task.attempt, message["trace"]) as span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -10,6 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.errors import TaskLibError
+
+log = logging.getLogger("tasklib.worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,8 @@ class RunningTask:
     tags: dict[str, Any]
     deadline: float | None
     """On `time.monotonic()`; None without a timeout."""
+    _queue: str = field(default="", repr=False)
+    """The database URL of its worker."""
     _lost: Callable[[], bool] = field(default=lambda: False, repr=False)
     _cancelled: Callable[[], bool] = field(default=lambda: False, repr=False)
 
@@ -49,3 +54,17 @@ def current_task() -> RunningTask:
     if make is None:
         raise TaskLibError("current_task() was called outside of a running task")
     return make()
+
+
+def warn_of_waiting(awaited: UUID, queue: str) -> None:
+    """To be called before waiting for a task: a handler that waits for one of its own queue holds a slot meanwhile."""
+    make = running.get()
+    waiting = None if make is None else make()
+    if waiting is not None and waiting._queue == queue:
+        log.warning(
+            "task %s (%s) waits for task %s inside its handler: its slot is taken meanwhile, and if no other is free "
+            "both wait for ever; raise Snooze to look again later, or let the awaited task submit what comes next",
+            waiting.id,
+            waiting.name,
+            awaited,
+        )

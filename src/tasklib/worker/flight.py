@@ -39,6 +39,7 @@ class Flight:
         "ended",
         "lease_until",
         "lost",
+        "queue",
         "sequence",
         "started",
         "stop",
@@ -48,8 +49,9 @@ class Flight:
         "verdict",
     )
 
-    def __init__(self, claim: Claim, task_type: TaskType, sequence: int, lease_until: float) -> None:
+    def __init__(self, claim: Claim, task_type: TaskType, sequence: int, lease_until: float, queue: str) -> None:
         self.claim = claim
+        self.queue = queue
         self.task_type = task_type
         self.sequence = sequence
         self.taken = time.monotonic()
@@ -80,6 +82,7 @@ class Flight:
             attempt=self.claim.attempt,
             tags=json.loads(self.claim.tags),
             deadline=self.deadline,
+            _queue=self.queue,
             _lost=lambda: self.lost,
             _cancelled=lambda: self.cancel_requested,
         )
@@ -88,7 +91,9 @@ class Flight:
 class Flights:
     """All flights of a worker, by task id. Entries come and go by single dict operations, so threads need no lock."""
 
-    def __init__(self, lease_seconds: float) -> None:
+    def __init__(self, queue: str, lease_seconds: float) -> None:
+        self.queue = queue
+        """The database URL."""
         self.lease_seconds = lease_seconds
         # Given up this long before the lease really ends, so that two workers never both believe they hold it.
         self.margin = min(LEASE_MARGIN_SECONDS, lease_seconds * 0.1)
@@ -102,7 +107,7 @@ class Flights:
     def take_off(self, claim: Claim, task_type: TaskType, asked_at: float) -> Flight:
         """`asked_at`: when the claim was sent, on the monotonic clock; the lease cannot have begun earlier."""
         self._sequence += 1
-        flight = Flight(claim, task_type, self._sequence, asked_at + self.lease_seconds - self.margin)
+        flight = Flight(claim, task_type, self._sequence, asked_at + self.lease_seconds - self.margin, self.queue)
         self._by_id[claim.id] = flight
         return flight
 

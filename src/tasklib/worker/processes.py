@@ -124,6 +124,7 @@ class _Child:
                 "tags": claim.tags,
                 "timeout": claim.timeout_seconds,
                 "trace": claim.trace,
+                "queue": flight.queue,
             }
         )
         if reply is not None:

@@ -37,6 +37,7 @@ class Slots:
     def __init__(self, size: int) -> None:
         self.size = size
         self._free = size
+        self._withheld = 0
         self._lock = threading.Lock()
         self._lanes: tuple[Lane, ...] = ()
 
@@ -90,6 +91,25 @@ class Slots:
             self._free += 1
         self.fill(1)
         return False
+
+    def withhold(self) -> None:
+        """A permit stays with a flight that would not end."""
+        with self._lock:
+            self._withheld += 1
+
+    def restore(self) -> None:
+        """Such a flight has ended after all: a permit that is withheld is free again."""
+        with self._lock:
+            if not self._withheld:
+                return
+            self._withheld -= 1
+            self._free += 1
+        self.fill(1)
+
+    @property
+    def exhausted(self) -> bool:
+        """All are withheld: nothing can start any more."""
+        return self._withheld >= self.size
 
     def withdraw(self) -> list[Flight]:
         """Takes back everything that has not started."""

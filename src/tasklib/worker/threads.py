@@ -26,7 +26,8 @@ log = logging.getLogger("tasklib.worker")
 Report = Callable[[Flight, Outcome | None], None]
 Run = Callable[[Flight], Outcome]
 
-LEAKED_THREADS_LIMIT = 100
+LEFT_BEHIND_LIMIT = 100
+"""With so many threads left behind that have not ended since, the next one keeps its slot."""
 
 
 class ThreadLane:
@@ -34,7 +35,6 @@ class ThreadLane:
 
     def __init__(self, slots: Slots, flights: Flights, report: Report, run: Run, label: str) -> None:
         self.waiting: deque[Flight] = deque()
-        self.leaked = 0
         self._slots = slots
         self._flights = flights
         self._report = report
@@ -43,6 +43,8 @@ class ThreadLane:
         self._permits: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._idle = 0
         self._made = 0
+        self._left_behind = 0
+        """Threads that were given up and have not ended since."""
         self._lock = threading.Lock()
         self._threads: dict[Flight, _Slot] = {}
         self._closed = False
@@ -65,20 +67,24 @@ class ThreadLane:
 
     def abandon(self, flight: Flight) -> None:
         slot = self._threads.pop(flight, None)
-        if slot is None or not slot.abandon(flight):
-            return
-        self.leaked += 1
+        with self._lock:
+            if slot is None or not slot.abandon(flight):
+                return
+            self._left_behind += 1
+            left_behind = self._left_behind
+            replaced = left_behind < LEFT_BEHIND_LIMIT
+            if not replaced:
+                self._slots.withhold()
         log.error(
-            "task %s (%s) does not end on %s: its thread is left behind (%d so far) and can record nothing more",
+            "task %s (%s) does not end on %s: its thread is left behind (%d by now) and can record nothing more",
             flight.claim.id,
             flight.claim.name,
             flight.stop,
-            self.leaked,
+            left_behind,
         )
-        if self.leaked >= LEAKED_THREADS_LIMIT:
-            log.critical("%d threads left behind: this slot is not replaced any more; restart the worker", self.leaked)
-            return
-        if self._slots.finished(self):
+        if not replaced:
+            log.error("%d threads are left behind: this slot is free again once one of them ends", left_behind)
+        elif self._slots.finished(self):
             self.start()
 
     def close(self) -> None:
@@ -100,6 +106,9 @@ class ThreadLane:
                     break
                 self._fly(slot, flight)
                 if slot.abandoned:
+                    with self._lock:
+                        self._left_behind -= 1
+                    self._slots.restore()
                     return
                 if not self._slots.finished(self):
                     break

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig
+from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig, WorkerExhausted
 from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, TaskType, default_registry
@@ -32,6 +32,7 @@ from tasklib.worker.outage import Outage
 from tasklib.worker.pace import Pace
 from tasklib.worker.processes import ProcessLane
 from tasklib.worker.reporter import Reporter
+from tasklib.worker.signals import STOP_SIGNALS, StopSignals
 from tasklib.worker.slots import Lane, Slots
 from tasklib.worker.threads import ThreadLane
 from tasklib.worker.watch import LoopWatch
@@ -42,6 +43,7 @@ MOST_CONCURRENCY = 10_000
 GOODBYE_SECONDS = 2.0
 LAST_CLAIM_SECONDS = 5.0
 """How long a stop waits for the answer to a claim that is under way."""
+NO_SLOT_LEFT = "each of its slots is taken by a task that was told to stop and does not end; start a new process"
 PATIENCE_SECONDS = 3.0
 """How long the database may keep a starting worker waiting before it says so."""
 
@@ -50,7 +52,8 @@ class TaskWorker:
     """`await TaskWorker(config, concurrency=4).run()` serves until SIGTERM, SIGINT or `stop()`.
 
     It then claims nothing more, lets running tasks finish for `config.shutdown_grace_seconds` and gives the rest back.
-    A second signal leaves at once.
+    A second signal, at least a second later, leaves at once. A task that does not end when told to is left behind: it
+    can record nothing more. Raises WorkerExhausted when such tasks have taken every slot.
     """
 
     def __init__(
@@ -171,14 +174,16 @@ class TaskWorker:
 
     async def _serve(self) -> None:
         self._choice.check(tuple(self._registry))
-        flights = Flights(self.config.lock_timeout_seconds)
+        flights = Flights(self.config.database_url, self.config.lock_timeout_seconds)
         slots = Slots(self.concurrency)
         pace = Pace(self.concurrency)
-        landed = asyncio.Event()
+        landed, exhausted = asyncio.Event(), asyncio.Event()
 
         def on_landing() -> None:
             landed.set()
             intake.nudge()
+            if slots.exhausted:
+                exhausted.set()
 
         outage = Outage(self.config.shown_url)
         reporter = Reporter(self._engine, flights, pace, outage, on_landing)
@@ -235,7 +240,9 @@ class TaskWorker:
         claiming = asyncio.create_task(intake.run())
         others = [asyncio.create_task(reporter.run()), asyncio.create_task(janitor.run())]
         try:
-            await self._until_told(claiming, others, intake)
+            await self._until_told(claiming, others, intake, exhausted)
+            if exhausted.is_set():
+                log.error("worker %s cannot go on: %s", self.worker_id, NO_SLOT_LEFT)
             intake.stop()
             await asyncio.wait({claiming}, timeout=LAST_CLAIM_SECONDS)
             intake.give_back()
@@ -248,6 +255,8 @@ class TaskWorker:
                 lane.close()
             heartbeat.stop()
             await self._say_goodbye()
+        if exhausted.is_set() and not self._told_to_stop:
+            raise WorkerExhausted(NO_SLOT_LEFT)
 
     def _open_lanes(
         self, slots: Slots, flights: Flights, reporter: Reporter, coroutines: CoroutineLane
@@ -299,8 +308,10 @@ class TaskWorker:
             await asyncio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(delay * 2, 5.0)
 
-    async def _until_told(self, claiming: asyncio.Task[None], others: list[asyncio.Task[None]], intake: Intake) -> None:
-        waits = [asyncio.create_task(self._stop.wait())]
+    async def _until_told(
+        self, claiming: asyncio.Task[None], others: list[asyncio.Task[None]], intake: Intake, exhausted: asyncio.Event
+    ) -> None:
+        waits = [asyncio.create_task(self._stop.wait()), asyncio.create_task(exhausted.wait())]
         if self._burst:
             waits.append(asyncio.create_task(intake.idle.wait()))
         try:
@@ -338,10 +349,16 @@ class TaskWorker:
 
     def _catch_signals(self, loop: asyncio.AbstractEventLoop) -> _Restore:
         caught: list[signal.Signals] = []
+        signals = StopSignals()
+
+        def told() -> None:
+            if signals.count():
+                self.stop()
+
         if self._handle_signals and threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in STOP_SIGNALS:
                 try:
-                    loop.add_signal_handler(number, self.stop)
+                    loop.add_signal_handler(number, told)
                 except (NotImplementedError, ValueError):
                     continue
                 caught.append(number)
