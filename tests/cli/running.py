@@ -5,12 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasklib.worker.signals import ECHO_SECONDS
 from tests.waiting import eventually
 
 COMMAND = [sys.executable, "-m", "tasklib.cli"]
@@ -91,12 +93,8 @@ def background(
 
 
 def insist(process: subprocess.Popen[str]) -> int:
-    """Signals a process that is stopping already until it leaves at once. The first of them may still count as an echo
-    of the one before."""
-
-    def left() -> bool:
-        process.send_signal(signal.SIGINT)
-        return process.poll() is not None
-
-    eventually(left, interval=0.3)
-    return process.returncode
+    """A second signal to a process that has heard the first: later than the instant in which both would be one."""
+    first = time.monotonic()
+    eventually(lambda: time.monotonic() > first + ECHO_SECONDS)
+    process.send_signal(signal.SIGINT)
+    return process.wait(20)

@@ -1,5 +1,5 @@
 """All guards, by topic."""
 
-from tests.guards import claims, fencing, gate, secrets, values
+from tests.guards import claims, ends, fencing, gate, secrets, values
 
-GUARDS = (*fencing.GUARDS, *claims.GUARDS, *gate.GUARDS, *secrets.GUARDS, *values.GUARDS)
+GUARDS = (*fencing.GUARDS, *claims.GUARDS, *gate.GUARDS, *ends.GUARDS, *secrets.GUARDS, *values.GUARDS)

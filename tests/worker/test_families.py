@@ -1,14 +1,16 @@
 """Process tasks that start processes of their own: all of them end with the task's child."""
 
+import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tasklib import Config, TaskState
+from tasklib import Config, TaskState, TaskWorker
 from tasklib.engine.engine import Engine
 from tests.queues import as_default
 from tests.waiting import eventually, eventually_async
@@ -107,3 +109,21 @@ async def test_nothing_outlives_a_child_that_was_killed(fleet: Fleet, queue: Eng
     os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
     assert "SIGKILL" in ((await handle.wait_async(LONG)).error or "")
     await eventually_async(lambda: ended(pid))
+
+
+async def test_a_child_that_cannot_be_started_fails_its_task_and_nothing_else(
+    queue: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.setenv(app.JOURNAL, str(tmp_path / "journal"))
+    worker = TaskWorker(engine=queue, names=["in_child"], handle_signals=False, poll_interval_seconds=0.1)
+    running = asyncio.create_task(worker.run())
+    try:
+        with monkeypatch.context() as patch:
+            await eventually_async(queue.workers)
+            patch.setattr(sys, "executable", "/no/such/python")
+            handle = await app.in_child.options(max_retries=0).submit_async(1)
+            assert "FileNotFoundError" in ((await handle.wait_async(LONG)).error or "")
+        assert await (await app.in_child.submit_async(1)).result_async(LONG) == 2
+    finally:
+        worker.stop()
+        await asyncio.wait_for(running, 20)

@@ -32,7 +32,7 @@ def end_within(seconds: float, code: Exit | int, reason: str) -> Callable[[], No
 
     def wait() -> None:
         if not cancelled.wait(seconds):
-            log.warning("%s: this process ends without waiting for it any longer", reason)
+            log.warning("%s; this process ends without waiting any longer", reason)
             os._exit(code)
 
     threading.Thread(target=wait, name="tasklib-ending", daemon=True).start()

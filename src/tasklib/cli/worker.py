@@ -230,7 +230,8 @@ def _run(task_worker: TaskWorker) -> Exit:
             return
         log.info("%s: %s", number.name, "leaving at once" if signals.leaving else "stopping")
         after = 0.0 if signals.leaving else grace
-        endings.callback(end_within(after + AFTER_GRACE_SECONDS, Exit.INTERRUPTED, "a task blocks the event loop"))
+        reason = "the worker does not stop: a task blocks its event loop, or its database does not answer"
+        endings.callback(end_within(after + AFTER_GRACE_SECONDS, Exit.INTERRUPTED, reason))
         task_worker.stop()
 
     async def serve() -> Exit:

@@ -13,6 +13,7 @@ TaskLibError
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
 ├── TaskNotFound (LookupError)
 ├── WaitTimeout (TimeoutError)
+├── WorkerExhausted                every slot is taken by a task that does not end
 ├── MissingExtra, Unsupported, QueueInUse
 └── StoreError
     ├── StoreUnavailable           passing: try again

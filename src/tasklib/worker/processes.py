@@ -68,8 +68,8 @@ class ProcessLane(ThreadLane):
         if child is None or not child.alive:
             try:
                 child = self._local.child = _Child(self._hello)
-            except TaskDefinitionError as error:
-                return Failed(str(error))
+            except (TaskDefinitionError, OSError) as error:
+                return Failed(f"{type(error).__name__}: {error}")
             self._all.add(child)
         self._children[flight] = child
         try:
@@ -87,23 +87,31 @@ class _Child:
     """A process that runs one task after another. Its guardian, which is ours to start, to tell and to wait for, ends
     it and everything it started: when told so, when it dies, and when this worker is gone."""
 
+    _open = False
+    """Whether the pipes are."""
+
     def __init__(self, hello: dict[str, Any]) -> None:
+        order, self._order = os.pipe()
         to_child, self._out = os.pipe()
         self._in, from_child = os.pipe()
         self._ended, ending = os.pipe()
+        self._lock = threading.Lock()
+        self._open = True
         os.set_blocking(self._out, False)
         theirs = (ending, to_child, from_child)
         try:
-            # Of the interpreter it needs nothing but the standard library: no environment, no site-packages.
+            # -P and -S: it finds the standard library, and nothing else.
             self._guardian = subprocess.Popen(
-                [sys.executable, "-I", "-S", guardian.__file__, str(os.getpid()), *map(str, theirs)],
+                [sys.executable, "-P", "-S", guardian.__file__, str(os.getpid()), *map(str, theirs)],
                 pass_fds=theirs,
-                stdin=subprocess.PIPE,
-                bufsize=0,
+                stdin=order,
                 start_new_session=True,  # a Ctrl-C is for the worker, which decides what becomes of its children
             )
+        except OSError:
+            self._close()
+            raise
         finally:
-            for fd in theirs:
+            for fd in (order, *theirs):
                 os.close(fd)
         self.alive = True
         reply = self._ask(hello)
@@ -134,9 +142,10 @@ class _Child:
 
     def kill(self) -> None:
         self.alive = False
-        assert self._guardian.stdin is not None
-        with suppress(OSError, ValueError):  # it has ended already
-            self._guardian.stdin.write(b"x")
+        with self._lock:
+            if self._open:
+                with suppress(OSError):  # it has ended already
+                    os.write(self._order, b"x")
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
         return frames.receive(self._in, self._ended) if frames.send(self._out, message, self._ended) else None
@@ -146,19 +155,20 @@ class _Child:
         told = os.read(self._ended, 64)
         code = self._guardian.wait()
         self._close()
-        if told:
+        if told:  # otherwise the guardian itself was killed, and the child with it
             code = int(told)
         return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
     def _close(self) -> None:
-        assert self._guardian.stdin is not None
-        self._guardian.stdin.close()
-        for fd in (self._in, self._out, self._ended):
-            os.close(fd)
+        with self._lock:
+            if self._open:
+                self._open = False
+                for fd in (self._order, self._out, self._in, self._ended):
+                    os.close(fd)
 
     def __del__(self) -> None:
         # Reaped here when it was killed without anybody waiting for its last words.
-        if self._guardian.returncode is None:
+        if self._open:
             self.kill()
             self._guardian.wait()
             self._close()

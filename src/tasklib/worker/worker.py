@@ -221,6 +221,7 @@ class TaskWorker:
             slots.resize(self.concurrency)
             pace.concurrency = self.concurrency
             intake.announce()
+            on_landing()  # fewer slots may be none that works
 
         self._adjust = adjust
         if slots.size != self.concurrency:  # changed while this was being set up

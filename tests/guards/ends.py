@@ -1,0 +1,81 @@
+"""Everything ends: children with what they started, workers after their grace period, waits that nobody would end."""
+
+from tests.guards.fencing import one
+
+FAMILIES = "tests/worker/test_families.py::"
+LEFT_BEHIND = "tests/worker/test_left_behind.py::"
+ENDING = "tests/cli/test_ending.py::"
+
+GUARDS = (
+    one(
+        "a child that dies takes its own children along",
+        "worker/guardian.py",
+        "code = child.wait()\n    end()",
+        f"{FAMILIES}test_a_child_that_dies_takes_its_own_children_along",
+        put="code = child.wait()",
+    ),
+    one(
+        "a child's group ends when its worker says so, or is gone",
+        "worker/guardian.py",
+        "os.killpg(child.pid, signal.SIGKILL)",
+        f"{FAMILIES}test_a_timeout_ends_all_of_it",
+        f"{FAMILIES}test_nothing_outlives_its_worker",
+        put="os.kill(child.pid, signal.SIGKILL)",
+    ),
+    one(
+        "whoever holds a dead child's pipes does not hold up its task",
+        "worker/frames.py",
+        "if gone is None:",
+        f"{FAMILIES}test_one_that_left_the_group_holds_up_nobody",
+        put="if True:",
+    ),
+    one(
+        "a thread that ends gives its place back",
+        "worker/threads.py",
+        "self._slots.restore()",
+        f"{LEFT_BEHIND}test_a_thread_that_ends_gives_its_place_back",
+        put="pass",
+    ),
+    one(
+        "a worker without a slot does not go on",
+        "worker/worker.py",
+        "if slots.exhausted:",
+        f"{LEFT_BEHIND}test_a_worker_without_a_slot_says_so_signs_off_and_ends",
+        put="if False:",
+    ),
+    one(
+        "a worker process ends after its grace although the loop is blocked",
+        "cli/worker.py",
+        "endings.callback(end_within(after + AFTER_GRACE_SECONDS, Exit.INTERRUPTED, reason))",
+        f"{ENDING}test_it_ends_after_its_grace[blocks_the_loop]",
+        put="pass",
+    ),
+    one(
+        "a worker process ends although a coroutine does not",
+        "cli/worker.py",
+        'endings.callback(end_within(EXIT_SECONDS, code, "a coroutine or a thread of a task does not end"))',
+        f"{ENDING}test_it_ends_after_its_grace[swallows]",
+        put="pass",
+    ),
+    one(
+        "a process ends although a thread does not",
+        "cli/main.py",
+        'end_within(EXIT_SECONDS, code, "a thread or an exit handler of the application does not end")',
+        f"{ENDING}test_it_ends_after_its_grace[has_a_thread]",
+        put="pass",
+    ),
+    one(
+        "a supervisor kills a process whose interpreter is held",
+        "cli/supervisor.py",
+        "process.tell(signal.SIGKILL)\n        return await ended",
+        f"{ENDING}test_so_do_all_processes_of_a_supervisor[holds_the_interpreter]",
+        put="pass\n        return await ended",
+    ),
+    one(
+        "two signals in the same instant are one",
+        "worker/signals.py",
+        " or now < self._first + ECHO_SECONDS",
+        "tests/cli/test_worker.py::test_two_signals_in_the_same_instant_are_one",
+        "tests/cli/test_supervisor.py::test_one_signal_to_the_whole_family_is_one",
+    ),
+)
