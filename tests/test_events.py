@@ -15,6 +15,7 @@ from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine import events
 from tasklib.testing import QueueForTests
+from tests.secrets import SECRET_TEXTS, SECRET_URLS
 
 SECRET = "hunter2-do-not-log"
 CLAIM = Claim(uuid4(), "mail", 1, "w", "{}", 0, 3, None, None, datetime.now(UTC), "{}", None, False)
@@ -54,6 +55,17 @@ def test_every_step_is_told_with_its_fields_and_without_payloads(
 def test_passwords_in_urls_are_masked_in_json_logs():
     record = logging.LogRecord("x", logging.INFO, __file__, 1, "at %s", ("postgresql://me:pw@db/x",), None)
     assert "pw" not in json.loads(JsonFormatter().format(record))["message"]
+
+
+@pytest.mark.parametrize("secret", SECRET_URLS + SECRET_TEXTS)
+def test_nothing_of_the_corpus_is_logged(secret: str):
+    try:
+        raise ConnectionError(f"cannot reach {secret}") from ValueError(secret)
+    except ConnectionError:
+        record = logging.LogRecord("x", logging.ERROR, __file__, 1, "at %s", (secret,), sys.exc_info())
+    record.task_name = secret
+    for formatter in (TextFormatter(), JsonFormatter()):
+        assert "geheim" not in formatter.format(record)
 
 
 def test_logs_hold_no_passwords_and_no_forged_lines():

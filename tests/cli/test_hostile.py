@@ -7,6 +7,8 @@ import pytest
 from tasklib.cli.text import clean
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
+from tests.core.test_redact import SECRET_NAMES
+from tests.secrets import SECRET_TEXTS, SECRET_URLS
 
 EVIL = "\x1b[2J\x1b]0;title\x07[bold red]x[/] :smile: \u202e\u2066\u200b\r\n\x9b31m"
 SECRET = "postgresql://ada:geheim@db.example.com/shop"
@@ -57,6 +59,18 @@ def test_passwords_in_urls_are_masked_everywhere(cli: Cli, queue: Queue):
     for ran in outputs:
         assert "geheim" not in ran.out + ran.err
         assert "ada:***@" in ran.out + ran.err
+
+
+def test_nothing_of_the_corpus_is_printed(cli: Cli, queue: Queue):
+    texts = [*SECRET_URLS, *SECRET_TEXTS]
+    failed = str(queue.finished("break_down", text="\n".join(texts)))
+    payload = json.dumps({"texts": texts, **dict.fromkeys(SECRET_NAMES, "geheim")})
+    made = cli("submit", "x", "--payload", payload, "--tag", f"x={texts[0]}").out.strip()
+    outputs = [cli("list", *form) for form in ((), ("--json",))]
+    outputs += [cli("show", each, *form) for each in (failed, made) for form in ((), ("--json",))]
+    outputs += [cli("list", "--debug", "--database-url", f"x{url}") for url in SECRET_URLS[:3]]
+    for ran in outputs:
+        assert "geheim" not in ran.out + ran.err
 
 
 def test_values_under_secret_keys_are_masked(cli: Cli, queue: Queue):

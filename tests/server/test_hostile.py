@@ -11,7 +11,9 @@ from tasklib.server import feed as feeds
 from tasklib.server.tokens import Role
 from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import apply, beat_of, claim_one, completed, failed, released, submit
+from tests.core.test_redact import SECRET_NAMES
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
+from tests.secrets import SECRET_TEXTS, SECRET_URLS
 from tests.server.conftest import client_of, make_app, token_for
 from tests.server.test_live import samples
 
@@ -45,6 +47,32 @@ async def test_no_secret_leaves_through_the_api(quick: httpx.AsyncClient, memory
     assert waiting["type"] == URL
     assert [MASKED in each["text"] for each in waiting["waitingFor"]] == [True]
     assert answers["task"].json()["history"][0]["error"] == f"cannot reach {MASKED}"
+
+
+async def test_nothing_of_the_corpus_leaves_through_the_api(quick: httpx.AsyncClient, memory_engine: Engine):
+    store = await memory_engine.store()
+    texts = [*SECRET_URLS, *SECRET_TEXTS]
+    keys = dict.fromkeys(SECRET_NAMES, "geheim")
+    task_id = await submit(store, "fails", payload={"texts": texts, **keys}, tags={"x": texts[0], **keys})
+    await apply(store, failed(await claim_one(store, "fails"), error="\n".join(texts), delay=60))
+    done = await submit(store, "done")
+    await apply(store, completed(await claim_one(store, "done"), {"texts": texts, "deep": [keys]}))
+    for name in SECRET_URLS:
+        if len(name) < 255:
+            await submit(store, name)
+    await quick.post("/api/tasks/bulk/cancel", json={"filter": {"error": texts[0], "tags": keys}})
+    answers = [
+        await quick.get(f"/api/tasks/{task_id}"),
+        await quick.get(f"/api/tasks/{done}"),
+        await quick.get("/api/tasks?type=fails&type=done"),
+        await quick.get("/api/audit"),
+        await quick.get("/metrics"),
+        *[await quick.get("/api/tasks", params={"tag": f":{text}"}) for text in texts],
+        *[await quick.get("/api/tasks", params={"status": text}) for text in texts],
+        *[await quick.post("/api/tasks", json={"type": "t", "options": {text: 1}}) for text in texts],
+    ]
+    for answer in answers:
+        assert "geheim" not in answer.text, answer.text[max(0, answer.text.find("geheim") - 300) :][:400]
 
 
 async def test_hostile_text_stays_text(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):

@@ -26,10 +26,11 @@ async def test_secrets_are_masked(api: httpx.AsyncClient):
 
 async def test_masking_can_be_configured(memory_engine: Engine):
     app = make_app(memory_engine, redact=lambda value: redact(value, keys=["colour"]))
+    payload = {"colour": "red", "token": "x", "url": "postgresql://me:hunter2@db/x"}
     async with client_of(app) as client:
-        made = (await client.post("/api/tasks", json={"type": "t", "payload": {"colour": "red", "token": "x"}})).json()
+        made = (await client.post("/api/tasks", json={"type": "t", "payload": payload})).json()
         task = (await client.get(f"/api/tasks/{made['id']}")).json()
-        assert task["payload"] == {"colour": "***", "token": "x"}
+        assert task["payload"] == {"colour": "***", "token": "x", "url": "postgresql://me:***@db/x"}
 
 
 async def test_tokens_are_never_logged(memory_engine: Engine, caplog: pytest.LogCaptureFixture):

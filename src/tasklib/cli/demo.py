@@ -27,7 +27,7 @@ from tasklib.cli.demo_story import JUMPER, OPENING, Scene, everyday, jumped
 from tasklib.cli.demo_view import Act, View, make_view
 from tasklib.cli.exits import Exit
 from tasklib.cli.loading import load
-from tasklib.cli.output import Printer, styled
+from tasklib.cli.output import Cell, Printer, styled
 from tasklib.cli.session import Session
 from tasklib.cli.workerprocess import Lifeline, WorkerProcess
 from tasklib.core.errors import MissingExtra, TaskConflict, TaskLibError
@@ -130,12 +130,13 @@ class Stage:
             yield
             return
         async with serving(self.engine.config.database_url, self.log.with_name("server.log")) as self.api:
-            self._say(f"Its HTTP API is at {self.api.url}. Sign in: {self.api.login}")
-            self._say(f"  {self.api.example}")
+            # As Text: the tokens of this demo are there to be seen.
+            self._say(Text(f"Its HTTP API is at {self.api.url}. Sign in: {self.api.login}"))
+            self._say(Text(f"  {self.api.example}"))
             self._say()
             yield
 
-    def _say(self, text: str = "") -> None:
+    def _say(self, text: Cell = "") -> None:
         if not self.out.as_json:
             self.out.line(text)
 

@@ -12,7 +12,7 @@ import typer
 
 from tasklib.cli.text import clean
 from tasklib.core.codec import clip_error
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import redact
 from tasklib.engine import events
 
 
@@ -61,12 +61,12 @@ class JsonFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat().replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": mask_urls(record.getMessage()),
+            "message": record.getMessage(),
         }
         entry.update({name: getattr(record, name) for name in FIELDS if hasattr(record, name)})
         if trace := _trace(self, record):
-            entry["exception"] = mask_urls(trace)
-        return json.dumps(entry, ensure_ascii=True)
+            entry["exception"] = trace
+        return json.dumps(redact(entry), ensure_ascii=True)
 
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tasklib.cli.text import clean
 from tasklib.cli.times import iso
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import mask_text
 
 STATE_STYLES = {
     "pending": "cyan",
@@ -69,8 +69,9 @@ class Printer:
         """True when a person watches, so that things may move."""
         return self.on_terminal and not self.as_json
 
-    def data(self, value: Any) -> None:
-        sys.stdout.write(json.dumps(plain(value), ensure_ascii=True, allow_nan=False) + "\n")
+    def data(self, value: Any, *, masked: bool = True) -> None:
+        """`masked` is False for a secret that was just made, and is shown once to whoever asked for it."""
+        sys.stdout.write(json.dumps(plain(value) if masked else value, ensure_ascii=True, allow_nan=False) + "\n")
         sys.stdout.flush()
 
     def line(self, text: Cell = "") -> None:
@@ -97,7 +98,7 @@ class Printer:
 
     def error(self, message: str, code: str, exit_code: int) -> None:
         if self.as_json:
-            told = {"error": {"code": code, "message": mask_urls(message), "exit": exit_code}}
+            told = {"error": {"code": code, "message": mask_text(message), "exit": exit_code}}
             self._errors.print(json.dumps(told, ensure_ascii=True), soft_wrap=True)
         else:
             self._errors.print(Text.assemble(("error: ", "bold red"), clean(message)), soft_wrap=True)
@@ -133,15 +134,15 @@ def styled(text: str, style: str) -> Text:
 
 
 def plain(value: Any) -> Any:
-    """Plain JSON values of ours: ids and times as text, passwords in URLs masked."""
+    """Plain JSON values of ours: ids and times as text, secrets in texts masked."""
     if isinstance(value, str):
-        return mask_urls(value)
+        return mask_text(value)
     if isinstance(value, datetime):
         return iso(value)
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, Mapping):
-        return {mask_urls(str(key)): plain(item) for key, item in value.items()}
+        return {mask_text(str(key)): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from tasklib.cli import logs
 from tasklib.cli.command import command
@@ -168,11 +169,11 @@ def _tell(session: Session, order: Order, port: int, login: str | None) -> None:
     url = f"http://{host}:{port}{order.root_path}"
     link = f"{url}/login#token={login}" if login else None
     if session.out.as_json:
-        session.out.data({"url": url, "login": link})
+        session.out.data({"url": url, "login": link}, masked=False)
     else:
         session.out.line(f"Serving {session.config.shown_url} at {url}")
         if link:
-            session.out.line(f"Sign in, once: {link}")
+            session.out.line(Text(f"Sign in, once: {link}"))
     sys.stdout.flush()
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import mask_text
 
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Control, format (bidi marks among them) and surrogate characters, and the line breaks nobody expects."""
 
 
 def clean(text: str, *, lines: bool = False) -> str:
-    """The text on one line, or with its `lines` kept; unsafe characters are shown escaped, passwords in URLs masked."""
-    text = mask_urls(text)
+    """The text on one line, or with its `lines` kept; unsafe characters are shown escaped, secrets in it masked."""
+    text = mask_text(text)
     if text.isascii() and text.isprintable():
         return text
     return "".join(map(_shown_in_lines if lines else _shown, text))

@@ -12,6 +12,7 @@ import re
 from typing import Any, NoReturn
 
 from tasklib.core.errors import InvalidValue
+from tasklib.core.redact import mask_text
 
 MAX_DEPTH = 64
 MAX_BYTES = 1024 * 1024
@@ -92,13 +93,19 @@ def check_keys(value: Any, *, field: str) -> None:
 
 def clip_error(text: str, limit: int = ERROR_LIMIT) -> str:
     """An error text that any backend can hold: no NUL, no lone surrogates, at most `limit` bytes, its end kept."""
-    data = text.replace("\0", "\\x00").encode("utf-8", "backslashreplace")
+    data = _storable(text)
+    if len(data) > limit:
+        data = _storable(mask_text(text))  # half a password would not be known for one
     if len(data) <= limit:
         return data.decode()
     mark = b"\n... cut ...\n"
     head = (limit - len(mark)) // 4
     tail = limit - len(mark) - head
     return (data[:head] + mark + data[-tail:]).decode("utf-8", "ignore")
+
+
+def _storable(text: str) -> bytes:
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace")
 
 
 def text_problem(text: str) -> str | None:

@@ -17,6 +17,7 @@ from tasklib.core import codec, errors
 from tasklib.core.errors import InvalidInput, MissingExtra, StoreUnavailable, TaskLibError, TaskNotFound, WaitTimeout
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, SubmitOptions, check_name, check_run_at, check_tags, check_whole
+from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, is_terminal
 from tasklib.doors.blocking import run_blocking
 
@@ -47,7 +48,7 @@ class RemoteQueue:
         )
 
     def __repr__(self) -> str:
-        return f"RemoteQueue({self._url!r})"
+        return f"RemoteQueue({mask_text(self._url)!r})"
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
@@ -205,7 +206,9 @@ class RemoteQueue:
                 method, f"{self._url}{quote(path)}", params=given, content=body, headers=headers, timeout=self._timeout
             )
         except self._httpx.HTTPError as error:
-            raise StoreUnavailable(f"{self._url} cannot be reached: {type(error).__name__} {error}") from error
+            raise StoreUnavailable(
+                mask_text(f"{self._url} cannot be reached: {type(error).__name__} {error}")
+            ) from error
         if answer.is_success:
             return codec.decode(answer.content) if answer.content else None
         raise _problem(answer.status_code, answer.content, path)

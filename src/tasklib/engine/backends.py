@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from tasklib.core.errors import InvalidConfig
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import mask_text
 from tasklib.engine.config import Config
 from tasklib.stores.base import Admin, Store
 
@@ -34,7 +34,7 @@ def make_store(config: Config, *, clock_offset: float = 0.0) -> Backend:
     if target is None or "://" not in url:
         known = ", ".join(f"{name}://" for name in _BACKENDS)
         raise InvalidConfig(
-            f"database_url: cannot use {mask_urls(url)!r:.120}; known are {known}", field="database_url"
+            f"database_url: cannot use {mask_text(url)!r:.120}; known are {known}", field="database_url"
         )
     module, _, name = target.partition(":")
     factory = cast(Callable[..., Backend], getattr(import_module(module), name))

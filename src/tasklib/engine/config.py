@@ -11,7 +11,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidConfig
-from tasklib.core.redact import SECRET_KEYS, mask_urls, redact
+from tasklib.core.redact import SECRET_KEYS, mask_text, redact
 from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
 
 ENV_PREFIX = "TASKLIB_"
@@ -116,7 +116,7 @@ class Config(BaseSettings):
     @property
     def shown_url(self) -> str:
         """The database URL without its password."""
-        return mask_urls(self.database_url)
+        return mask_text(self.database_url)
 
 
 def _refuse_misspelt_variables() -> None:

@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import mask_text
 from tasklib.engine.waiting import is_live
 from tasklib.server.docs import problems
 from tasklib.server.meters import Meters
@@ -110,7 +110,7 @@ def _line(metric: str, value: float, **labels: str) -> str:
 
 def _escaped(text: str) -> str:
     """As the format wants it; what cannot be seen is written out, because people read this in terminals, too."""
-    text = mask_urls(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    text = mask_text(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return text if text.isprintable() else "".join(map(_visible, text))
 
 

@@ -25,7 +25,7 @@ from tasklib.core.errors import (
     TaskValidationError,
     Unsupported,
 )
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import redact
 from tasklib.server.asgi import Watched
 
 log = logging.getLogger("tasklib.server")
@@ -82,11 +82,11 @@ def problem(
         "type": f"urn:tasklib:problem:{code}",
         "title": TITLES.get(status, "Error"),
         "status": status,
-        "detail": mask_urls(detail),
+        "detail": detail,
         "code": code,
         **{name: value for name, value in more.items() if value is not None},
     }
-    return JSONResponse(body, status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    return JSONResponse(redact(body), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
 def shown_status(state: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
-from tasklib.core.redact import mask_urls
+from tasklib.core.redact import mask_text, redact
 from tasklib.core.task import Task
 from tasklib.engine.waiting import Reason, is_live
 from tasklib.server.problems import shown_status
@@ -33,7 +33,7 @@ def task_view(task: Task, redact: Redact) -> TaskView:
 
 
 def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason]) -> TaskDetail:
-    waiting_for = [WaitingReason(cause=each.cause, text=mask_urls(each.text), until=each.until) for each in reasons]
+    waiting_for = [WaitingReason(cause=each.cause, text=mask_text(each.text), until=each.until) for each in reasons]
     return TaskDetail(**_fields(task, redact), waiting_for=waiting_for)
 
 
@@ -41,14 +41,14 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
     return {
         "id": task.id,
         "type": task.name,
-        "payload": _masked(redact(task.kwargs)),
+        "payload": redact(task.kwargs),
         "status": shown_status(task.state),
         "attempts": task.attempts,
         "max_attempts": task.max_attempts,
         "last_attempt_at": task.started_at,
         "next_retry_at": task.next_retry_at,
-        "result": _masked(_unwrapped(redact(task.result))),
-        "error": None if task.error is None else mask_urls(task.error),
+        "result": _unwrapped(redact(task.result)),
+        "error": None if task.error is None else mask_text(task.error),
         "run_after": None if task.scheduled_at == task.created_at else task.scheduled_at,
         "created_at": task.created_at,
         "updated_at": task.updated_at,
@@ -57,7 +57,7 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
         "locked_until": task.locked_until,
         "timeout_seconds": task.timeout_seconds,
         "priority": task.priority,
-        "tags": _masked(redact(task.tags)),
+        "tags": redact(task.tags),
         "cancel_requested_at": task.cancel_requested_at,
         "version": task.version,
         "idempotency_key": task.idempotency_key,
@@ -134,7 +134,7 @@ def audit_view(entry: AuditEntry) -> AuditView:
         action=entry.action,
         task_id=entry.task_id,
         type=entry.name,
-        detail=_masked(detail),
+        detail=redact(detail),
     )
 
 
@@ -143,7 +143,7 @@ def _attempt(entry: Any) -> Attempt:
     if not isinstance(entry, dict):
         return Attempt()
     texts = {
-        name: mask_urls(value)
+        name: mask_text(value)
         for name in ("worker", "started", "ended", "error")
         if isinstance(value := entry.get(name), str)
     }
@@ -153,14 +153,3 @@ def _attempt(entry: Any) -> Attempt:
 
 def _unwrapped(result: Any) -> Any:
     return result.get("value") if isinstance(result, dict) and set(result) == {"value"} else result
-
-
-def _masked(value: Any) -> Any:
-    """Passwords in URLs, wherever they stand."""
-    if isinstance(value, str):
-        return mask_urls(value)
-    if isinstance(value, dict):
-        return {name: _masked(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_masked(item) for item in value]
-    return value
