@@ -120,6 +120,14 @@ VALUES = (
         put='codec.vet(text, field="result", limit=2**30)',
     ),
     one(
+        "a result fits its annotation",
+        "core/registry.py",
+        "value = self._fitting(value, self.returns.validator.validate_python)",
+        "tests/core/test_results.py::test_what_does_not_fit_is_refused",
+        "tests/worker/test_retries.py::test_a_result_that_does_not_fit_its_annotation_is_a_failure",
+        put="pass",
+    ),
+    one(
         "arguments are checked again before they run",
         "core/registry.py",
         "model = self.params.__pydantic_validator__.validate_json(text)",

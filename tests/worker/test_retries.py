@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from tasklib import Fail, Retry, RetryPolicy, Snooze, TaskState, is_terminal, task
+from tasklib import Fail, Retry, RetryPolicy, Snooze, TaskFailed, TaskState, is_terminal, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.testing import drain_async
@@ -171,6 +171,20 @@ async def test_a_result_that_cannot_be_stored_is_a_failure_with_the_reason(
     done = await engine.need(handle.id)
     assert (done.state, is_terminal(done)) == (TaskState.FAILED, True)
     assert reason in (done.error or "")
+
+
+async def test_a_result_that_does_not_fit_its_annotation_is_a_failure(engine: Engine, registry: Registry):
+    @task(registry=registry, max_retries=0)
+    def number() -> int:
+        return "abc"  # type: ignore[return-value]
+
+    handle = await number.submit_async()
+    await drain_async(engine, registry=registry)
+    done = await engine.need(handle.id)
+    assert done.state == TaskState.FAILED
+    assert "result: does not fit what number says it returns" in (done.error or "")
+    with pytest.raises(TaskFailed, match="valid integer"):
+        await handle.result_async(5)
 
 
 async def test_a_huge_error_is_cut_and_keeps_its_end(engine: Engine, registry: Registry):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import keyword
-import sys
 import types
-import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,9 +12,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
 from pydantic_core import PydanticSerializationError
-from typing_extensions import is_typeddict
 
 from tasklib.core import codec
+from tasklib.core.annotations import adapter_config, field_name, is_loose, plain_type, refusal, resolved_hints
 from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
 from tasklib.core.options import DEFAULT_QUEUE, RESERVED, SubmitOptions, check_name, check_tags
 from tasklib.core.retry import RetryPolicy
@@ -69,6 +66,8 @@ class TaskType:
     is_async: bool
     parameters: Mapping[str, str]
     """Model field -> parameter name; they differ where the parameter's name cannot be a field's."""
+    plain_return: type | None
+    """The return annotation where a look at a value's type is enough to see that it fits; `object`: anything does."""
     loose: frozenset[str]
     """Parameters (and `return`) whose annotation leaves keys of dicts open: there they must be text."""
     takes_payload: bool = False
@@ -102,7 +101,7 @@ class TaskType:
                 model = validate(dict(kwargs))
                 texts.append(to_json(model, by_alias=True, round_trip=True, warnings=False).decode())
             except ValidationError as error:
-                raise _refusal(error, self.params.__name__) from None
+                raise refusal(error, self.params.__name__) from None
             except (PydanticSerializationError, UnicodeError, RecursionError) as error:
                 raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
         return codec.vet_all(texts, field="kwargs", limit=limit)
@@ -113,7 +112,7 @@ class TaskType:
         try:
             model = self.params.__pydantic_validator__.validate_json(text)
         except ValidationError as error:
-            raise _refusal(error, self.params.__name__) from None
+            raise refusal(error, self.params.__name__) from None
         if self.takes_payload:
             return model.root
         values: dict[str, Any] = model.__dict__
@@ -122,7 +121,10 @@ class TaskType:
         return {**values, **model.__pydantic_extra__} if model.__pydantic_extra__ else values
 
     def encode_result(self, value: Any, limit: int = codec.MAX_BYTES) -> str:
-        """The stored form of a result. Raises InvalidValue with the reason."""
+        """The stored form of a result. Raises InvalidValue with the reason: it does not fit its annotation, or
+        cannot be stored."""
+        if self.plain_return is not object and type(value) is not self.plain_return:
+            value = self._fitting(value, self.returns.validator.validate_python)
         if value is None:
             return '{"value":null}'
         try:
@@ -137,8 +139,17 @@ class TaskType:
         return f'{{"value":{codec.vet(text, field="result", limit=limit)}}}'
 
     def decode_result(self, value: Any) -> Any:
-        """The stored result as the return annotation's type."""
-        return self.returns.validate_json(codec.encode(value, field="result"))
+        """The stored result as the return annotation's type. Raises InvalidValue where it no longer fits that."""
+        return self._fitting(codec.encode(value, field="result"), self.returns.validate_json)
+
+    def _fitting(self, value: Any, validate: Callable[[Any], Any]) -> Any:
+        try:
+            return validate(value)
+        except ValidationError as error:
+            reason = str(refusal(error, "result"))
+        except Exception as error:  # a validator of the annotation's own may raise anything
+            reason = f"{type(error).__name__}: {error}"
+        raise InvalidValue(f"result: does not fit what {self.name} says it returns: {reason}", field="result")
 
 
 class Registry:
@@ -189,7 +200,7 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
     if clashes:
         listed = ", ".join(sorted(clashes))
         raise TaskDefinitionError(f"{label}: parameters named like submit options: {listed}; rename them", field=listed)
-    hints = _hints(function, label, depth + 1)
+    hints = resolved_hints(function, label, depth + 1)
     fields: dict[str, Any] = {}
     renamed: dict[str, str] = {}
     config = ConfigDict(**_CONFIG)
@@ -204,7 +215,7 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
             continue
         annotation = hints.get(parameter.name, Any)
         default = ... if parameter.default is parameter.empty else parameter.default
-        slot = _field_name(parameter.name)
+        slot = field_name(parameter.name)
         if slot != parameter.name:
             renamed[slot] = parameter.name
             default = Field(default, alias=parameter.name)
@@ -212,7 +223,7 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
     try:
         params = create_model(f"{label}Params", __config__=config, __module__=function.__module__, **fields)
         returns: TypeAdapter[Any] = TypeAdapter(
-            hints.get("return", Any), config=_result_config(hints.get("return", Any))
+            hints.get("return", Any), config=adapter_config(hints.get("return", Any))
         )
         if not params.__pydantic_complete__:
             params.model_rebuild(raise_errors=True)
@@ -227,7 +238,8 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
         returns=returns,
         is_async=inspect.iscoroutinefunction(function),
         parameters=renamed,
-        loose=frozenset(name for name in (*signature.parameters, "return") if _is_loose(hints.get(name, Any))),
+        plain_return=plain_type(hints.get("return", Any)),
+        loose=frozenset(name for name in (*signature.parameters, "return") if is_loose(hints.get(name, Any))),
     )
 
 
@@ -243,7 +255,7 @@ def payload_model(payload_type: Any) -> PayloadModel:
     label = getattr(payload_type, "__name__", "Payload")
     try:
         base: PayloadModel = RootModel[payload_type]
-        body = {"__module__": __name__, "model_config": _result_config(payload_type) or ConfigDict()}
+        body = {"__module__": __name__, "model_config": adapter_config(payload_type) or ConfigDict()}
         return types.new_class(label, (base,), {}, lambda namespace: namespace.update(body))
     except (PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError, TypeError) as error:
         raise TaskDefinitionError(f"payload_type: Pydantic cannot handle it: {error}", field="payload_type") from None
@@ -258,7 +270,7 @@ def encode_payload(value: Any, model: PayloadModel | None, limit: int = codec.MA
         text = model.__pydantic_serializer__.to_json(fitting, by_alias=True, round_trip=True, warnings=False)
         return codec.vet(text.decode(), field="payload", limit=limit)
     except ValidationError as error:
-        raise _refusal(error, model.__name__) from None
+        raise refusal(error, model.__name__) from None
     except (PydanticSerializationError, UnicodeError, RecursionError) as error:
         raise InvalidValue(f"payload: cannot be stored as JSON: {error}", field="payload") from None
 
@@ -274,11 +286,11 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
         raise TaskDefinitionError(f"{name}: a generator cannot be a handler; return a list instead", field="handler")
     signature = _signature(handler)
     try:
-        hints = _hints(called, name, 2) if inspect.isroutine(called) else {}
+        hints = resolved_hints(called, name, 2) if inspect.isroutine(called) else {}
         returned = hints.get("return", Any)
-        returns: TypeAdapter[Any] = TypeAdapter(returned, config=_result_config(returned))
+        returns: TypeAdapter[Any] = TypeAdapter(returned, config=adapter_config(returned))
     except (TaskDefinitionError, PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError):
-        returned, returns = Any, TypeAdapter(Any, config=_result_config(Any))  # judged by what it really returns
+        returned, returns = Any, TypeAdapter(Any, config=adapter_config(Any))  # judged by what it really returns
     return TaskType(
         name=name,
         function=handler if _takes(signature, None) else _without_payload(name, handler, signature),
@@ -288,7 +300,8 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
         returns=returns,
         is_async=inspect.iscoroutinefunction(called),
         parameters={},
-        loose=frozenset({"return"}) if _is_loose(returned) else frozenset(),
+        plain_return=plain_type(returned),
+        loose=frozenset({"return"}) if is_loose(returned) else frozenset(),
         takes_payload=True,
     )
 
@@ -315,58 +328,6 @@ def _without_payload(name: str, handler: Callable[..., Any], signature: inspect.
             field="handler",
         )
     return lambda _payload: handler()
-
-
-def _hints(function: Callable[..., Any], label: str, depth: int) -> dict[str, Any]:
-    try:
-        return typing.get_type_hints(function, include_extras=True)
-    except NameError:
-        # Types defined inside the function around the task: look in the frames where it is being defined.
-        names: dict[str, Any] = {}
-        frame = sys._getframe(depth)
-        while frame is not None:
-            names = {**frame.f_locals, **names}
-            frame = frame.f_back if frame.f_back and frame.f_code.co_name != "<module>" else None  # type: ignore[assignment]
-        try:
-            return typing.get_type_hints(function, localns=names, include_extras=True)
-        except NameError as error:
-            raise TaskDefinitionError(f"{label}: an annotation cannot be resolved: {error}") from None
-
-
-def _result_config(annotation: Any) -> ConfigDict | None:
-    """Pydantic takes no outside configuration for types that carry their own."""
-    carries = isinstance(annotation, type) and (
-        issubclass(annotation, BaseModel) or hasattr(annotation, "__dataclass_fields__") or is_typeddict(annotation)
-    )
-    return (
-        None if carries else ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants")
-    )
-
-
-def _is_loose(annotation: Any) -> bool:
-    """True where a dict of any keys would pass."""
-    if annotation in (Any, object, dict, list, tuple):
-        return True
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is dict:
-        return arguments[0] in (str, Any) and _is_loose(arguments[1])
-    return origin in (list, tuple, typing.Union, types.UnionType, typing.Annotated) and any(map(_is_loose, arguments))
-
-
-def _field_name(parameter: str) -> str:
-    if parameter.startswith("_") or hasattr(BaseModel, parameter) or keyword.iskeyword(parameter):
-        return f"param_{parameter.strip('_')}"
-    return parameter
-
-
-def _refusal(error: ValidationError, model: str) -> TaskValidationError:
-    details = error.errors(include_url=False, include_context=False, include_input=False)
-    count = f"{len(details)} validation error{'s' if len(details) != 1 else ''} for {model}"
-    named = [(".".join(map(str, item["loc"])) or model, item["msg"]) for item in details]
-    lines = [f"{name}: {message}" for name, message in named]
-    return TaskValidationError(
-        "\n".join([count, *lines]), errors=[dict(item) for item in details], field=named[0][0] if named else None
-    )
 
 
 def _same_definition(known: Callable[..., Any], new: Callable[..., Any]) -> bool:
