@@ -120,6 +120,13 @@ VALUES = (
         put='codec.vet(text, field="result", limit=2**30)',
     ),
     one(
+        "a method is no task",
+        "core/registry.py",
+        'if first in ("self", "cls") and owner and',
+        "tests/submitting/test_definitions.py::test_a_method_is_no_task",
+        put="if False and",
+    ),
+    one(
         "a result fits its annotation",
         "core/registry.py",
         "value = self._fitting(value, self.returns.validator.validate_python)",

@@ -64,12 +64,12 @@ def field_name(parameter: str) -> str:
     return parameter
 
 
-def refusal(error: ValidationError, model: str) -> TaskValidationError:
+def refusal(error: ValidationError, model: str, hint: str = "") -> TaskValidationError:
     """Of arguments or of a payload."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
     count = f"{len(details)} validation error{'s' if len(details) != 1 else ''} for {model}"
     named = [(".".join(map(str, item["loc"])) or model, item["msg"]) for item in details]
     lines = [f"{name}: {message}" for name, message in named]
     return TaskValidationError(
-        "\n".join([count, *lines]), errors=[dict(item) for item in details], field=named[0][0] if named else None
+        "\n".join([count, *lines]) + hint, errors=[dict(item) for item in details], field=named[0][0] if named else None
     )

@@ -57,6 +57,9 @@ class SubmitOptions:
             raise InvalidOption(f"retry must be a RetryPolicy, got {_shown(self.retry)}", field="retry")
 
 
+OPTION_NAMES = RESERVED | set(SubmitOptions.__slots__)
+
+
 def check_name(name: object, field: str = "name") -> str:
     return _text(field, name, NAME_LIMIT)
 

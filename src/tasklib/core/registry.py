@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 from tasklib.core import codec
 from tasklib.core.annotations import adapter_config, field_name, is_loose, plain_type, refusal, resolved_hints
 from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
-from tasklib.core.options import DEFAULT_QUEUE, RESERVED, SubmitOptions, check_name, check_tags
+from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, SubmitOptions, check_name, check_tags
 from tasklib.core.retry import RetryPolicy
 
 Executor = Literal["auto", "process"]
@@ -80,7 +80,7 @@ class TaskType:
             try:
                 bound = self.signature.bind_partial(*args, **kwargs)
             except TypeError as error:
-                raise TaskValidationError(f"{self.params.__name__}: {error}", errors=[]) from None
+                raise TaskValidationError(f"{self.params.__name__}: {error}{self._hint(kwargs)}", errors=[]) from None
             kwargs = dict(bound.arguments)
             for parameter in self.signature.parameters.values():
                 if parameter.kind is parameter.VAR_KEYWORD:
@@ -101,10 +101,16 @@ class TaskType:
                 model = validate(dict(kwargs))
                 texts.append(to_json(model, by_alias=True, round_trip=True, warnings=False).decode())
             except ValidationError as error:
-                raise refusal(error, self.params.__name__) from None
+                raise refusal(error, self.params.__name__, self._hint(kwargs)) from None
             except (PydanticSerializationError, UnicodeError, RecursionError) as error:
                 raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
         return codec.vet_all(texts, field="kwargs", limit=limit)
+
+    def _hint(self, given: Mapping[str, Any]) -> str:
+        """What to do with options of a submit that stand among the arguments."""
+        misplaced = [name for name in given if name in OPTION_NAMES and name not in self.signature.parameters]
+        options = ", ".join(f"{name}={given[name]!r:.60}" for name in misplaced)
+        return f"\nuse .options({options}) before the submit" if misplaced else ""
 
     def decode_call(self, text: str) -> Any:
         """The stored arguments as the function takes them: a dict of keywords, or the payload. Raises
@@ -196,6 +202,7 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TaskDefinitionError(f"{label}: a generator cannot be a task; return a list instead")
     signature = inspect.signature(function)
+    _refuse_method(function, signature, label)
     clashes = RESERVED.intersection(signature.parameters)
     if clashes:
         listed = ", ".join(sorted(clashes))
@@ -285,6 +292,7 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise TaskDefinitionError(f"{name}: a generator cannot be a handler; return a list instead", field="handler")
     signature = _signature(handler)
+    _refuse_method(handler, signature, name)
     try:
         hints = resolved_hints(called, name, 2) if inspect.isroutine(called) else {}
         returned = hints.get("return", Any)
@@ -304,6 +312,18 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
         loose=frozenset({"return"}) if is_loose(returned) else frozenset(),
         takes_payload=True,
     )
+
+
+def _refuse_method(function: Callable[..., Any], signature: inspect.Signature, label: str) -> None:
+    """Its first argument would have to be stored with every task."""
+    first = next(iter(signature.parameters), None)
+    owner = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if first in ("self", "cls") and owner and not owner.endswith("<locals>"):
+        raise TaskDefinitionError(
+            f"{label}: a method of {owner} cannot be a task: {first} would be one of its arguments; use a function "
+            "outside the class, or a staticmethod, and pass what it needs of the object",
+            field=first,
+        )
 
 
 def _signature(handler: Callable[..., Any]) -> inspect.Signature:
