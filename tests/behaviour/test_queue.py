@@ -177,8 +177,9 @@ async def test_lists(queue: Queue, work: TaskQueue):
 
 async def test_waiting_ends_in_time(queue: Queue):
     task_id = await queue.submit_async("nobody", 1)
-    with pytest.raises(WaitTimeout):
+    with pytest.raises(WaitTimeout, match=r"nobody is pending, 0 of \d+ attempts begun") as late:
         await queue.wait_async(task_id, 0.05)
+    assert (late.value.task_id, late.value.state) == (task_id, "pending")
     with pytest.raises(TaskNotFound):
         await queue.wait_async(uuid4(), 5)
 

@@ -15,6 +15,13 @@ def test_filters(cli: Cli, queue: Queue):
     assert names(cli("list", "--json").data) == ["later", "break_down", "greet"]
     assert names(cli("list", "--state", "failed", "--json").data) == ["break_down"]
     assert names(cli("list", "--state", "failed", "--state", "completed", "--json").data) == ["break_down", "greet"]
+    queue.finished("wait_for_retry")
+    assert names(cli("list", "--state", "waiting", "--json").data) == ["wait_for_retry"]
+    assert names(cli("list", "--state", "waiting", "--state", "pending", "--json").data) == ["wait_for_retry", "later"]
+    both = cli("list", "--state", "waiting", "--state", "failed", "--json").data
+    assert names(both) == ["wait_for_retry", "break_down"]
+    refused = cli("list", "--state", "waiting", "--state", "completed")
+    assert (refused.code, "--state waiting cannot be combined with completed" in refused.err) == (2, True)
     assert names(cli("list", "--name", "greet", "--json").data) == ["greet"]
     assert names(cli("list", "--tag", "team=shop", "--json").data) == ["later"]
     assert names(cli("list", "--tag", "n:=1", "--json").data) == ["later"]

@@ -95,7 +95,7 @@ def test_version(cli: Cli):
         (["limit", "a", "--rate", "-1"], "'--rate'"),
         (["limit", "a", "--rate", "nan"], "rate"),
         (["cleanup"], "Missing option '--older-than'"),
-        (["cleanup", "--older-than", "1d", "--state", "running"], "only completed, failed and cancelled"),
+        (["cleanup", "--older-than", "1d", "--state", "running"], "'completed', 'failed', 'cancelled'"),
         (["migrate", "--plan", "--sql"], "not both"),
         (["worker"], "Missing argument 'MODULE'"),
         (["worker", "shop", "--reload", "--processes", "2"], "--reload runs one worker"),

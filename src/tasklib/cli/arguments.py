@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ import typer
 
 from tasklib.cli import completion
 from tasklib.core import codec
-from tasklib.core.errors import InvalidInput
+from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.task import TaskState
 from tasklib.stores.values import Filter
 
@@ -55,13 +56,33 @@ TaskIds = Annotated[
         autocompletion=completion.task_ids,
     ),
 ]
+
+
+class ShownState(StrEnum):
+    """As lists show them: `waiting` is a failed task with a retry to come."""
+
+    PENDING = "pending"
+    WAITING = "waiting"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class FinishedState(StrEnum):
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 States = Annotated[
-    list[TaskState] | None,
+    list[ShownState] | None,
     typer.Option(
         "--state",
         "-s",
         metavar="STATE",
-        help="Only tasks in this state: pending, running, completed, failed or cancelled; may be given several times.",
+        help="Only tasks in this state: pending, waiting (for a retry), running, completed, failed or cancelled; "
+        "may be given several times.",
         show_default=False,
     ),
 ]
@@ -84,10 +105,17 @@ Tags = Annotated[
 ]
 
 
-def chosen(states: list[TaskState] | None, names: list[str] | None, tags: list[str] | None) -> Filter:
+def chosen(states: list[ShownState] | None, names: list[str] | None, tags: list[str] | None) -> Filter:
     """The options that choose tasks, as a filter."""
+    wanted = set(states or ())
+    kept = {TaskState.FAILED if state is ShownState.WAITING else TaskState(state.value) for state in wanted}
+    waiting_only = ShownState.WAITING in wanted and ShownState.FAILED not in wanted
+    over = kept.intersection({TaskState.COMPLETED, TaskState.CANCELLED}) if waiting_only else set()
+    if over:
+        raise InvalidOption(f"--state waiting cannot be combined with {', '.join(sorted(over))}", field="state")
     return Filter(
-        states=[str(each.value) for each in states] if states else None,
+        states=sorted(kept) if kept else None,
+        terminal=False if waiting_only else None,
         names=names or None,
         tags=pairs(tags, "--tag") if tags else None,
     )

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from tasklib.cli.output import STATE_STYLES, styled
 from tasklib.cli.record import Redact, state_word
-from tasklib.cli.text import clean, last_line
+from tasklib.cli.text import clean
 from tasklib.cli.times import absolute, both, span
 from tasklib.core.lifecycle import phase_of
-from tasklib.core.task import Task, has_error, has_result, is_running
+from tasklib.core.task import Task, has_error, has_result, is_running, last_line
 
 
 def detail(task: Task, now: datetime, redact: Redact) -> RenderableType:

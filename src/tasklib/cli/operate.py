@@ -9,14 +9,14 @@ from uuid import UUID
 import typer
 
 from tasklib.cli import record
-from tasklib.cli.arguments import Names, States, Tags, TaskIds, Yes, chosen
+from tasklib.cli.arguments import FinishedState, Names, States, Tags, TaskIds, Yes, chosen
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.output import Printer
 from tasklib.cli.progress import progress_bar
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, span
-from tasklib.core.errors import InvalidInput, InvalidOption, TaskConflict, TaskNotFound
+from tasklib.core.errors import InvalidInput, TaskConflict, TaskNotFound
 from tasklib.core.options import check_delay
 from tasklib.core.task import Task, TaskState
 from tasklib.engine import bulk
@@ -44,7 +44,6 @@ _ONE: dict[Action, tuple[_Act, _Word]] = {
 }
 """What is done to one task, and what is said then."""
 All = Annotated[bool, typer.Option("--all", help="All tasks that it can be done to.")]
-_FINISHED = (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED)
 
 
 def register(app: typer.Typer) -> None:
@@ -110,7 +109,7 @@ def cleanup(
         ),
     ],
     state: Annotated[
-        list[TaskState] | None,
+        list[FinishedState] | None,
         typer.Option(
             "--state",
             "-s",
@@ -123,12 +122,7 @@ def cleanup(
     yes: Yes = False,
 ) -> None:
     """Delete tasks that finished long ago, in batches. Asks first, or needs --yes."""
-    states = list(dict.fromkeys(state or _FINISHED))
-    wrong = [each.value for each in states if each not in _FINISHED]
-    if wrong:
-        raise InvalidOption(
-            f"--state {wrong[0]}: only completed, failed and cancelled tasks can be cleaned up", field="state"
-        )
+    states = list(dict.fromkeys(state or FinishedState))
     which = [str(each.value) for each in states]
     check_delay(older_than, "older_than")
     found = session.run(lambda engine: engine.prune(which, older_than, _BATCH, dry_run=True))

@@ -10,9 +10,8 @@ from typing import Any
 from rich.text import Text
 
 from tasklib.cli.output import STATE_STYLES, Column, styled
-from tasklib.cli.text import last_line
 from tasklib.cli.times import absolute, relative, span
-from tasklib.core.task import Task, TaskState
+from tasklib.core.task import Task, TaskState, last_line
 
 Redact = Callable[[Any], Any]
 

@@ -18,14 +18,13 @@ from tasklib.cli.detail import detail
 from tasklib.cli.exits import Exit
 from tasklib.cli.loading import load
 from tasklib.cli.session import Session
-from tasklib.cli.text import last_line
 from tasklib.cli.times import absolute, duration, instant
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput, InvalidOption, TaskValidationError
 from tasklib.core.options import SubmitOptions, check_name
 from tasklib.core.registry import TaskType, default_registry
-from tasklib.core.task import NewTask, Task, has_result, is_terminal
+from tasklib.core.task import NewTask, Task, has_result, is_terminal, last_line
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import new_task, prepare_call
@@ -146,7 +145,8 @@ def list_tasks(
 ) -> None:
     """List tasks, newest first.
 
-    A failed task that still has attempts left is shown as waiting; --state failed finds it too. Searches by tag look at
+    A failed task that still has attempts left is shown as waiting; --state failed finds it too, --state waiting nothing
+    else. Searches by tag look at
     the newest 50,000 tasks.
     """
     where = chosen(state, name, tag)

@@ -18,11 +18,6 @@ def clean(text: str, *, lines: bool = False) -> str:
     return "".join(map(_shown_in_lines if lines else _shown, text))
 
 
-def last_line(error: str) -> str:
-    """What a traceback says in the end."""
-    return next((line.strip() for line in reversed(error.splitlines()) if line.strip()), "")
-
-
 def _shown(character: str) -> str:
     if unicodedata.category(character) not in _UNSAFE:
         return character

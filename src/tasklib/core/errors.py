@@ -152,7 +152,14 @@ class TaskNotFailed(TaskConflict):
 
 
 class WaitTimeout(TaskLibError, TimeoutError):
+    """`state` is the state the task was last seen in, None if it was not."""
+
     code = "wait_timeout"
+
+    def __init__(self, message: str, *, task_id: UUID | None = None, state: str | None = None) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+        self.state = state
 
 
 class WorkerExhausted(TaskLibError):

@@ -8,6 +8,9 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasklib.core.errors import WaitTimeout
+from tasklib.core.redact import mask_text
+
 
 class TaskState(StrEnum):
     PENDING = "pending"
@@ -141,3 +144,20 @@ def has_error(task: Task) -> bool:
 def is_terminal(task: Task) -> bool:
     """Nothing but an operator's retry will change it any more."""
     return task.completed_at is not None
+
+
+def last_line(error: str) -> str:
+    """What a traceback says in the end."""
+    return next((line.strip() for line in reversed(error.splitlines()) if line.strip()), "")
+
+
+def not_finished(task_id: UUID, task: Task | None, timeout: float | None) -> WaitTimeout:
+    """How far a task got that somebody waited for; None: it was not seen at all."""
+    text = f"task {task_id} was not finished within {timeout} s"
+    if task is None:
+        return WaitTimeout(f"{text}; the queue did not say how it is", task_id=task_id)
+    state = "waiting for a retry" if task.waiting else task.state
+    text += f": {task.name} is {state}, {task.attempts} of {task.max_attempts or 'unlimited'} attempts begun"
+    if task.error:
+        text += f"; last error: {mask_text(last_line(task.error))}"
+    return WaitTimeout(text, task_id=task_id, state=task.state)

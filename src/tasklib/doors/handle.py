@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from uuid import UUID
 
 from tasklib.core.errors import TaskCancelled, TaskFailed
+from tasklib.core.redact import mask_text
 from tasklib.core.registry import TaskType
 from tasklib.core.task import Task, is_completed, is_failed
 from tasklib.doors.blocking import run_blocking
@@ -46,10 +47,12 @@ class TaskHandle(Generic[R_co]):
             value: R_co = self._task_type.decode_result((task.result or {}).get("value"))
             return value
         kind = TaskFailed if is_failed(task) else TaskCancelled
-        raise kind(f"task {task.id} ({task.name}) {task.state}: {task.error}", task_id=task.id, state=task.state)
+        reason = f": {mask_text(task.error)}" if task.error else ""
+        raise kind(f"task {task.id} ({task.name}) {task.state}{reason}", task_id=task.id, state=task.state)
 
     def result(self, timeout: float | None = None) -> R_co:
-        """What the function returned. Raises WaitTimeout, or TaskFailed or TaskCancelled with the error's text."""
+        """What the function returned. Raises WaitTimeout, or TaskFailed or TaskCancelled with the error's text, or
+        InvalidValue if the stored result does not fit the function's annotation (any more)."""
         return run_blocking(self.result_async(timeout))
 
     async def cancel_async(self) -> Task:

@@ -14,11 +14,11 @@ from urllib.parse import quote
 from uuid import UUID
 
 from tasklib.core import codec, errors
-from tasklib.core.errors import InvalidInput, MissingExtra, StoreUnavailable, TaskLibError, TaskNotFound, WaitTimeout
+from tasklib.core.errors import InvalidInput, MissingExtra, StoreUnavailable, TaskLibError, TaskNotFound
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, SubmitOptions, check_name, check_run_at, check_tags, check_whole
 from tasklib.core.redact import mask_text
-from tasklib.core.task import Task, TaskState, is_terminal
+from tasklib.core.task import Task, TaskState, is_terminal, not_finished
 from tasklib.doors.blocking import run_blocking
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class RemoteQueue:
             if is_terminal(task):
                 return task
             if end is not None and time.monotonic() >= end:
-                raise WaitTimeout(f"task {task_id} was not finished within {timeout} s")
+                raise not_finished(task.id, task, timeout)
 
     def wait(self, task_id: UUID | str, timeout: float | None = None) -> Task:
         """The finished task. The server answers when it has finished: no polling."""

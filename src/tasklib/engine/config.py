@@ -6,7 +6,7 @@ import difflib
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasklib.core import codec
@@ -15,6 +15,8 @@ from tasklib.core.redact import SECRET_KEYS, mask_text, redact
 from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
 
 ENV_PREFIX = "TASKLIB_"
+SCHEMES = ("sqlite", "memory", "postgresql", "postgres", "nats")
+"""Of database URLs; a driver may follow: `postgresql+asyncpg://`."""
 
 
 def _no_bool(value: Any) -> Any:
@@ -82,6 +84,14 @@ class Config(BaseSettings):
             except ValidationError as error:
                 raise _refusal(error) from None
 
+    @field_validator("database_url")
+    @classmethod
+    def _check_scheme(cls, url: str) -> str:
+        if "://" not in url or _scheme(url) not in SCHEMES:
+            known = ", ".join(f"{scheme}://" for scheme in SCHEMES)
+            raise ValueError(f"cannot use {mask_text(url)!r:.120}; known are {known}")
+        return url
+
     @model_validator(mode="after")
     def _check_heartbeat(self) -> Config:
         if "heartbeat_seconds" in self.model_fields_set:
@@ -89,6 +99,11 @@ class Config(BaseSettings):
                 if getattr(self, limit) <= 2 * self.heartbeat_seconds:
                     raise ValueError(f"heartbeat_seconds: {limit} must be longer than two heartbeats")
         return self
+
+    @property
+    def scheme(self) -> str:
+        """One of SCHEMES."""
+        return _scheme(self.database_url)
 
     @property
     def beat_seconds(self) -> float:
@@ -117,6 +132,10 @@ class Config(BaseSettings):
     def shown_url(self) -> str:
         """The database URL without its password."""
         return mask_text(self.database_url)
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0].partition("+")[0].lower()
 
 
 def _refuse_misspelt_variables() -> None:

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from tasklib.core import decide
 from tasklib.core.decide import Verdict
-from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound, WaitTimeout
-from tasklib.core.task import NewTask, Task, is_terminal
+from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound
+from tasklib.core.task import NewTask, Task, is_terminal, not_finished
 from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
@@ -232,6 +232,7 @@ class Engine:
         """The task once it is finished. Woken, not spinning."""
         store = await self.store()
         watching = store.watch(task_id)
+        seen: Task | None = None
         try:
             async with asyncio.timeout(timeout):
                 async for task in watching:
@@ -239,8 +240,9 @@ class Engine:
                         raise TaskNotFound(task_id)
                     if is_terminal(task):
                         return task
+                    seen = task
         except TimeoutError:
-            raise WaitTimeout(f"task {task_id} was not finished within {timeout} s") from None
+            raise not_finished(task_id, seen, timeout) from None
         finally:
             if isinstance(watching, AsyncGenerator):
                 await watching.aclose()
