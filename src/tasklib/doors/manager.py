@@ -21,7 +21,7 @@ from tasklib.doors.blocking import run_blocking
 from tasklib.doors.managed import ManagedTask, TaskStatus, filter_of, managed
 from tasklib.engine import claims
 from tasklib.engine.config import Config
-from tasklib.engine.default import default_engine
+from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine, StoreEngine
 from tasklib.engine.submission import new_task
 from tasklib.stores.base import Store
@@ -364,7 +364,7 @@ def _engine(queue: Queue | None) -> Engine:
     if isinstance(queue, Engine):
         return queue
     if isinstance(queue, Config):
-        return Engine(queue)
+        return engine_of(queue)
     if isinstance(queue, str):
         return Engine(Config(database_url=queue))
     if not hasattr(queue, "insert"):

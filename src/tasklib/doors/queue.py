@@ -318,8 +318,9 @@ def queue_stats(by_name: Mapping[str, NameStats]) -> QueueStats:
 def _new_engine(database_url: str | None, lease: float) -> Engine:
     if database_url is not None:
         return Engine(Config(database_url=database_url, lock_timeout_seconds=lease))
-    known = default_engine().config
-    return Engine(Config(**{**known.model_dump(include=known.model_fields_set), "lock_timeout_seconds": lease}))
+    engine = default_engine()
+    known = engine.config.model_dump(include=engine.config.model_fields_set)
+    return engine.with_settings(Config(**{**known, "lock_timeout_seconds": lease}))
 
 
 def _number(field: str, value: object, low: float, high: float) -> float:

@@ -15,6 +15,8 @@ from tasklib.core.registry import payload_model
 from tasklib.doors.functions import store_blocking
 from tasklib.doors.options import CamelSettings, EnqueueOptions
 from tasklib.doors.queue import LEASE_SECONDS, QueueStats, TaskQueue
+from tasklib.engine.config import Config
+from tasklib.engine.default import check_held, held_engine
 from tasklib.engine.engine import Engine
 
 P = TypeVar("P")
@@ -73,11 +75,13 @@ class TypeContext(Generic[P]):
 
 
 class FluentQueue:
-    """What `tq` is: the process's one TaskQueue, made by `init` or, on the library's queue, by the first use."""
+    """What `tq` is: the process's one TaskQueue, made by `init` or, on the library's queue, by the first use. A test with
+    a queue of its own has a TaskQueue of its own, too."""
 
     def __init__(self) -> None:
-        self._queue: TaskQueue | None = None
-        self._stopped = False
+        self._queues: dict[Engine | None, TaskQueue] = {}
+        """By the test's queue; None: outside of tests."""
+        self._stopped: set[TaskQueue] = set()
         self._lock = threading.Lock()
 
     def init(
@@ -92,22 +96,36 @@ class FluentQueue:
         **camel: Unpack[CamelSettings],
     ) -> None:
         """Sets the queue, with the arguments of TaskQueue: before the first use, or after `stop`."""
+        if database_url is not None:
+            check_held(Config(database_url=database_url))
+        held = held_engine()
         with self._lock:
-            if self._queue is not None and (not self._stopped or self._queue.is_running()):
-                used = self._queue.engine.config.shown_url
+            earlier = self._queues.get(held)
+            if earlier is not None and (earlier not in self._stopped or earlier.is_running()):
+                used = earlier.engine.config.shown_url
                 raise InvalidConfig(f"tq is in use on {used}: call tq.init first of all, or tq.stop before it")
-            self._queue = TaskQueue(
+            self._queues[held] = TaskQueue(
                 database_url, poll_interval, batch_size, enable_worker, task_timeout, engine=engine, **camel
             )
-            self._stopped = False
+            self._stopped.clear()
 
     @property
     def queue(self) -> TaskQueue:
         """The TaskQueue behind it."""
+        held = held_engine()
         with self._lock:
-            if self._queue is None:
-                self._queue = TaskQueue()
-            return self._queue
+            found = self._queues.get(held)
+            if found is None:
+                found = self._queues[held] = TaskQueue()
+            return found
+
+    def leave(self, test: Engine) -> None:
+        """Ends what was made for a test."""
+        with self._lock:
+            made = self._queues.pop(test, None)
+        if made is not None:
+            made.stop()
+            self._stopped.discard(made)
 
     @overload
     def __call__(self, type_name: str, /) -> TypeContext[Any]: ...
@@ -128,12 +146,14 @@ class FluentQueue:
 
     def stop(self) -> None:
         """Lets what runs finish, gives back the rest. Tasks can still be added."""
-        self.queue.stop()
-        self._stopped = True
+        queue = self.queue
+        queue.stop()
+        self._stopped.add(queue)
 
     async def stop_async(self) -> None:
-        await self.queue.stop_async()
-        self._stopped = True
+        queue = self.queue
+        await queue.stop_async()
+        self._stopped.add(queue)
 
 
 tq = FluentQueue()

@@ -17,6 +17,8 @@ from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
 ENV_PREFIX = "TASKLIB_"
 SCHEMES = ("sqlite", "memory", "postgresql", "postgres", "nats")
 """Of database URLs; a driver may follow: `postgresql+asyncpg://`."""
+TESTING = f"{ENV_PREFIX}TESTING"
+_PYTEST = ("PYTEST_VERSION", "PYTEST_CURRENT_TEST")
 
 
 def _no_bool(value: Any) -> Any:
@@ -136,6 +138,31 @@ class Config(BaseSettings):
 
 def _scheme(url: str) -> str:
     return url.partition("://")[0].partition("+")[0].lower()
+
+
+def names_queue(config: Config) -> bool:
+    """Whether the program itself says which queue it means; if not, the environment or the default does."""
+    given = "database_url" in config.model_fields_set
+    return given and config.database_url != os.environ.get(f"{ENV_PREFIX}DATABASE_URL")
+
+
+def check_default(config: Config) -> None:
+    """A test that was to have a queue of its own, and has none, must not write into the file that happens to be here."""
+    if "database_url" not in config.model_fields_set and _is_test():
+        raise InvalidConfig(
+            f"database_url: a test does not use the default queue ({config.shown_url}). Use the fixture tasklib_queue, "
+            f"which is an empty queue in memory, or name a queue for tests in {ENV_PREFIX}DATABASE_URL; "
+            f"{TESTING}=0 allows the default",
+            field="database_url",
+        )
+
+
+def _is_test() -> bool:
+    """As the variable says; without it, whether pytest is running here or has started this process."""
+    said = os.environ.get(TESTING)
+    if said is not None:
+        return said.lower() not in ("", "0", "false", "no", "off")
+    return any(name in os.environ for name in _PYTEST)
 
 
 def _refuse_misspelt_variables() -> None:

@@ -1,31 +1,78 @@
-"""The queue that the module-level functions use: one for the process, set by `init`."""
+"""The queue that the module-level functions use: one for the process, set by `init`, or by a test for its own length."""
 
 from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from tasklib.engine.config import Config
+from tasklib.core.errors import InvalidConfig
+from tasklib.engine.config import Config, names_queue
 from tasklib.engine.engine import Engine
 
 _lock = threading.Lock()
 _engine: Engine | None = None
+_held: Engine | None = None
+"""A test's queue: while it is held in place, nothing that the application says about its own queue leads elsewhere."""
 
 
 def init(config: Config | None = None) -> None:
     """Sets the queue for this process. Without it, the first call reads the environment."""
-    global _engine
+    config = config or Config()
     with _lock:
-        _engine = Engine(config or Config())
+        if _held is None:
+            _set(Engine(config))
+        else:
+            check_held(config)
+            _held.adopt(config)
+            _set(_held)
 
 
 def default_engine() -> Engine:
     if _engine is None:
         with _lock:
             if _engine is None:
-                _set(Engine(Config()))
+                _set(_held or Engine(Config()))
     assert _engine is not None
     return _engine
+
+
+def engine_of(config: Config) -> Engine:
+    """An engine with these settings: on the queue they name, or, where they leave that open, on the test's."""
+    held = _held
+    if held is None or names_queue(config):
+        return Engine(config)
+    return held.with_settings(config)
+
+
+def held_engine() -> Engine | None:
+    return _held
+
+
+def check_held(config: Config) -> None:
+    """Whoever sets the process's queue by name, during a test that has a queue of its own, would write elsewhere."""
+    if _held is not None and names_queue(config) and config.database_url != _held.config.database_url:
+        raise InvalidConfig(
+            f"database_url: this test has its own queue ({_held.config.shown_url}), and {config.shown_url} would take "
+            "its place; in tests leave the URL out: Config() reads TASKLIB_DATABASE_URL, and here means the test's queue",
+            field="database_url",
+        )
+
+
+@contextmanager
+def holding(engine: Engine) -> Iterator[None]:
+    """For as long as the block lasts, this is the process's queue, whatever the application passes to `init`."""
+    global _held
+    with _lock:
+        before, _held = (_engine, _held), engine
+        _set(engine)
+    try:
+        yield
+    finally:
+        with _lock:
+            _held = before[1]
+            _set(before[0])
 
 
 def use_engine(engine: Engine | None) -> Engine | None:

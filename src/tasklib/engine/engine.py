@@ -17,7 +17,7 @@ from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFo
 from tasklib.core.task import NewTask, Task, is_terminal, not_finished
 from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
-from tasklib.engine.config import Config
+from tasklib.engine.config import Config, check_default
 from tasklib.engine.filters import checked
 from tasklib.engine.together import Together
 from tasklib.stores.base import Store
@@ -48,6 +48,26 @@ class Engine:
         self._pid = os.getpid()
         self._closed = False
         self._recovered_at: float | None = None
+        self._alike: weakref.WeakSet[Engine] = weakref.WeakSet()
+        """Engines with other settings on this queue, which go by this one's clock."""
+
+    # -- settings -----------------------------------------------------------------------------------------------------
+
+    def with_settings(self, config: Config) -> Engine:
+        """Another engine on this queue and its clock, with these settings."""
+        found = Engine(self._here(config), clock_offset=self._clock_offset)
+        self._alike.add(found)
+        return found
+
+    def adopt(self, config: Config) -> None:
+        """Takes over these settings, but for the queue."""
+        self.config = self._here(config)
+
+    def _here(self, config: Config) -> Config:
+        settings = config.model_dump(include=config.model_fields_set - {"database_url"})
+        if "database_url" in self.config.model_fields_set:
+            settings["database_url"] = self.config.database_url
+        return Config(**settings)
 
     # -- stores -------------------------------------------------------------------------------------------------------
 
@@ -82,6 +102,7 @@ class Engine:
 
     def new_store(self) -> Backend:
         """A store of one's own, not yet open: for a thread with a loop of its own."""
+        check_default(self.config)
         return make_store(self.config, clock_offset=self._clock_offset)
 
     async def _close_with_loop(self, opened: _Opened, key: int) -> AsyncGenerator[None]:
@@ -108,6 +129,8 @@ class Engine:
         self._clock_offset += seconds
         for opened in self._open.values():
             opened.store.clock_offset = self._clock_offset
+        for engine in self._alike:
+            engine.advance(seconds)
 
     # -- submit -------------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.config import Config
-from tasklib.engine.default import default_engine
+from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
 from tasklib.server import (
     bulk,
@@ -64,7 +64,7 @@ def create_app(
     unless given. The queue is opened by the first request, so that it also works where no lifespan is run.
     """
     settings = settings or ServerSettings()
-    engine = queue if isinstance(queue, Engine) else default_engine() if queue is None else Engine(queue)
+    engine = queue if isinstance(queue, Engine) else default_engine() if queue is None else engine_of(queue)
     keyring = Keyring(engine, settings)
     service = Service(
         engine=engine,

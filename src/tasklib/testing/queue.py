@@ -10,8 +10,9 @@ from typing import Any
 from tasklib.core.registry import Registry, default_registry
 from tasklib.core.task import Task
 from tasklib.doors.blocking import run_blocking
+from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
-from tasklib.engine.default import use_engine
+from tasklib.engine.default import holding
 from tasklib.engine.engine import Engine
 from tasklib.stores.sqlite import forget_memory
 from tasklib.stores.values import Filter
@@ -46,10 +47,10 @@ def fresh_queue(**settings: Any) -> Iterator[QueueForTests]:
     """Puts an empty in-memory queue in the place of the default one for as long as the block lasts."""
     name = f"test-{secrets.token_hex(8)}"
     engine = Engine(Config(database_url=f"memory://{name}", **settings))
-    before = use_engine(engine)
     try:
-        yield QueueForTests(engine)
+        with holding(engine):
+            yield QueueForTests(engine)
     finally:
-        use_engine(before)
+        tq.leave(engine)
         run_blocking(engine.close_for_good())
         forget_memory(name)

@@ -18,7 +18,7 @@ from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, TaskType, default_registry
 from tasklib.engine.config import Config
-from tasklib.engine.default import default_engine
+from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
 from tasklib.engine.tracing import run_span
 from tasklib.worker import runner
@@ -89,7 +89,7 @@ class TaskWorker:
         if not 0.001 <= poll_interval_seconds <= 3600:
             reason = f"must be from 0.001 to 3600, got {poll_interval_seconds!r}"
             raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
-        self._engine = engine or (default_engine() if config is None else Engine(config))
+        self._engine = engine or (default_engine() if config is None else engine_of(config))
         self.config = self._engine.config
         self.concurrency = concurrency
         self._poll_interval = poll_interval_seconds
