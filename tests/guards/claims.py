@@ -148,15 +148,15 @@ LOCKS = (
     Guard(
         "postgres: a task is taken at the version that was seen",
         (
-            Cut(CLAIM, "id = $1 AND version = $2", "id = $1 AND $2::int IS NOT NULL", "-- name: take"),
-            Cut(CLAIM, "AND t.version = $2 AND", "AND", "-- name: take"),
+            Cut(CLAIM, "id = $1::uuid AND version = $2::int", "id = $1::uuid AND $2::int IS NOT NULL", "-- name: take"),
+            Cut(CLAIM, "AND t.version = $2::int AND", "AND", "-- name: take"),
         ),
         (suite("test_another_version_is_not_taken", "postgres"),),
     ),
     one(
         "postgres: a taken task is looked at once more when it is written",
         CLAIM,
-        "AND t.version = $2 AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL",
+        "AND t.version = $2::int AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL",
         f"{PG}test_a_task_that_was_taken_meanwhile_is_not_taken_again",
         within="-- name: take",
     ),

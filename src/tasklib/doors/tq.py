@@ -75,8 +75,8 @@ class TypeContext(Generic[P]):
 
 
 class FluentQueue:
-    """What `tq` is: the process's one TaskQueue, made by `init` or, on the library's queue, by the first use. A test with
-    a queue of its own has a TaskQueue of its own, too."""
+    """What `tq` is: the process's one TaskQueue, made by `init` or, on the library's queue, by the first use. A test
+    with a queue of its own has a TaskQueue of its own, too."""
 
     def __init__(self) -> None:
         self._queues: dict[Engine | None, TaskQueue] = {}

@@ -147,7 +147,7 @@ def names_queue(config: Config) -> bool:
 
 
 def check_default(config: Config) -> None:
-    """A test that was to have a queue of its own, and has none, must not write into the file that happens to be here."""
+    """A test that was to have a queue of its own, and has none, must not write into the file that is here."""
     if "database_url" not in config.model_fields_set and _is_test():
         raise InvalidConfig(
             f"database_url: a test does not use the default queue ({config.shown_url}). Use the fixture tasklib_queue, "

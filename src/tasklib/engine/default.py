@@ -1,4 +1,4 @@
-"""The queue that the module-level functions use: one for the process, set by `init`, or by a test for its own length."""
+"""The queue that the module-level functions use: one for the process, set by `init`, or by a test for itself."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_held(config: Config) -> None:
     if _held is not None and names_queue(config) and config.database_url != _held.config.database_url:
         raise InvalidConfig(
             f"database_url: this test has its own queue ({_held.config.shown_url}), and {config.shown_url} would take "
-            "its place; in tests leave the URL out: Config() reads TASKLIB_DATABASE_URL, and here means the test's queue",
+            "its place; in tests leave the URL out: Config() then means the test's queue",
             field="database_url",
         )
 

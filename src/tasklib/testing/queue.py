@@ -1,10 +1,11 @@
-"""A queue of one's own for a test, in memory, with a clock that the test moves."""
+"""A queue of one's own for a test, in memory unless it says otherwise, with a clock that the test moves."""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from tasklib.core.registry import Registry, default_registry
@@ -13,40 +14,87 @@ from tasklib.doors.blocking import run_blocking
 from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
 from tasklib.engine.default import holding
-from tasklib.engine.engine import Engine
 from tasklib.stores.sqlite import forget_memory
 from tasklib.stores.values import Filter
 from tasklib.testing.drain import drain, drain_async
+from tasklib.testing.engine import EngineForTests
+from tasklib.testing.inline import Inline, play
+
+_LIMIT = 10_000
 
 
 class QueueForTests:
     """What the fixture `tasklib_queue` gives."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: EngineForTests) -> None:
         self.engine = engine
 
-    def drain(self, *, names: Sequence[str] | None = None, registry: Registry = default_registry) -> None:
-        """Runs all that is due."""
-        drain(self.engine, names=names, registry=registry)
+    def drain(
+        self,
+        *,
+        names: Sequence[str] | None = None,
+        registry: Registry = default_registry,
+        connection: object | None = None,
+    ) -> None:
+        """Runs all that is due, by a worker. With the connection of the test: in this thread, each task in a
+        savepoint of the connection's transaction, in which it sees what the test did and which nothing leaves."""
+        if connection is None:
+            drain(self.engine, names=names, registry=registry)
+        else:
+            self.engine.note(play(Inline(self.engine, registry, connection, waits=False).drain(names)))
 
-    async def drain_async(self, *, names: Sequence[str] | None = None, registry: Registry = default_registry) -> None:
-        await drain_async(self.engine, names=names, registry=registry)
+    async def drain_async(
+        self,
+        *,
+        names: Sequence[str] | None = None,
+        registry: Registry = default_registry,
+        connection: object | None = None,
+    ) -> None:
+        if connection is None:
+            await drain_async(self.engine, names=names, registry=registry)
+        else:
+            self.engine.note(await Inline(self.engine, registry, connection, waits=True).drain(names))
+
+    @contextmanager
+    def inline(self, *, registry: Registry = default_registry) -> Iterator[None]:
+        """For as long as the block lasts, a submit runs its task at once, in the thread that submits, and returns when
+        it has ended, whatever it came to. What is not due yet waits, and so do retries."""
+        run_blocking(self.engine.store())  # so that sync submits have a loop to come by
+        before, self.engine.state.inline = self.engine.state.inline, registry
+        try:
+            yield
+        finally:
+            self.engine.state.inline = before
+
+    @property
+    def now(self) -> datetime:
+        """The queue's clock, `advance` included."""
+        return run_blocking(self._now())
+
+    async def _now(self) -> datetime:
+        return await (await self.engine.store()).now()
 
     def advance(self, seconds: float) -> None:
         """Moves the queue's clock, so that delayed tasks and retries fall due without waiting."""
         self.engine.advance(seconds)
 
-    def tasks(self, name: str | None = None) -> list[Task]:
-        """All tasks, oldest first."""
+    def tasks(self, name: str | None = None, *, connection: object | None = None) -> list[Task]:
+        """All tasks, oldest first. With a connection: those that its transaction sees."""
+        if connection is not None:
+            found = play(Inline(self.engine, default_registry, connection, waits=False).tasks(name))
+            if found is not None:
+                return found
         where = Filter(names=None if name is None else [name])
-        return run_blocking(self.engine.page(where, limit=10_000, oldest_first=True)).tasks
+        return run_blocking(self.engine.page(where, limit=_LIMIT, oldest_first=True)).tasks
 
 
 @contextmanager
 def fresh_queue(**settings: Any) -> Iterator[QueueForTests]:
-    """Puts an empty in-memory queue in the place of the default one for as long as the block lasts."""
+    """Puts an empty in-memory queue in the place of the default one for as long as the block lasts. `settings` are the
+    fields of Config; with a `database_url` it is that queue, as it is."""
     name = f"test-{secrets.token_hex(8)}"
-    engine = Engine(Config(database_url=f"memory://{name}", **settings))
+    settings = {"database_url": f"memory://{name}", **settings}
+    engine = EngineForTests(Config(**settings), settings=settings)
     try:
         with holding(engine):
             yield QueueForTests(engine)

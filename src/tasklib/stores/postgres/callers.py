@@ -1,4 +1,4 @@
-"""Insert on the caller's own connection, inside the caller's transaction.
+"""Queries on the caller's own connection, inside the caller's transaction: submits, and all that a test needs there.
 
 The kind of connection is told from the modules its type comes from, so that no driver is imported for it.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+from uuid import UUID
 
 from tasklib.core.errors import Unsupported
-from tasklib.stores.postgres.submits import Query, Steps
-from tasklib.stores.values import Inserted
+from tasklib.stores.postgres.submits import Query
 
 ACCEPTED = (
     "an asyncpg connection, a psycopg connection or cursor (sync or async), a psycopg2 connection or cursor, "
@@ -22,27 +23,42 @@ ACCEPTED = (
 Rows: TypeAlias = Sequence[Sequence[Any]]
 SyncExecute: TypeAlias = Callable[[str, dict[str, Any]], Rows]
 AsyncExecute: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[Rows]]
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Query, Rows, T]
+"""What to ask, and what to make of the answers."""
 
 _PARAMETER = re.compile(r"\$(\d+)")
 
 
-def insert_on(connection: object, steps: Steps, sql: dict[str, str]) -> list[Inserted] | Awaitable[list[Inserted]]:
+class _Style(NamedTuple):
+    """How a driver's statements are written."""
+
+    parameter: str
+    native: bool = False
+    """Whether it is asyncpg that takes the values: it wants them as what the statement's casts say."""
+
+
+_ASYNCPG = _Style(r"$\1", native=True)
+_NAMED = _Style(r"%(p\1)s")
+
+
+def play(connection: object, steps: Steps[T], sql: dict[str, str]) -> T | Awaitable[T]:
     """Sync connections are used at once, in this thread; for async ones the answer is to be awaited."""
     kinds = {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(connection).__mro__}
     if kinds & {"asyncpg.Connection", "asyncpg.PoolConnectionProxy"}:
-        return _drive_async(_asyncpg(connection), steps, sql, r"$\1")
+        return _drive_async(_asyncpg(connection), steps, sql, _ASYNCPG)
     if kinds & {"psycopg.AsyncConnection", "psycopg.AsyncCursor", "psycopg.AsyncServerCursor"}:
-        return _drive_async(_psycopg_async(connection), steps, sql, r"%(p\1)s")
+        return _drive_async(_psycopg_async(connection), steps, sql, _NAMED)
     if kinds & {"psycopg.Connection", "psycopg.Cursor", "psycopg.ServerCursor"}:
-        return _drive(_psycopg(connection), steps, sql, r"%(p\1)s")
+        return _drive(_psycopg(connection), steps, sql, _NAMED)
     if kinds & {"psycopg2.connection", "psycopg2.cursor"}:
-        return _drive(_psycopg2(connection), steps, sql, r"%(p\1)s")
+        return _drive(_psycopg2(connection), steps, sql, _NAMED)
     if kinds & {"sqlalchemy.AsyncSession", "sqlalchemy.AsyncConnection", "sqlalchemy.async_scoped_session"}:
-        return _drive_async(_sqlalchemy_async(connection), steps, sql, r":p\1")
+        return _drive_async(_sqlalchemy_async(connection), steps, sql, _sqlalchemy_style(connection))
     if kinds & {"sqlalchemy.Session", "sqlalchemy.Connection", "sqlalchemy.scoped_session"}:
-        return _drive(_sqlalchemy(connection), steps, sql, r":p\1")
+        return _drive(_sqlalchemy(connection), steps, sql, _sqlalchemy_style(connection))
     if kinds & {"django.BaseDatabaseWrapper", "django.ConnectionProxy"}:
-        return _drive(_django(connection), steps, sql, r"%(p\1)s")
+        return _drive(_django(connection), steps, sql, _NAMED)
     raise _refusal(connection)
 
 
@@ -51,7 +67,7 @@ def _refusal(connection: object, what: str = "") -> Unsupported:
     return Unsupported(f"cannot submit on {what or kind}: the PostgreSQL store takes {ACCEPTED}")
 
 
-def _drive(execute: SyncExecute, steps: Steps, sql: dict[str, str], style: str) -> list[Inserted]:
+def _drive(execute: SyncExecute, steps: Steps[T], sql: dict[str, str], style: _Style) -> T:
     query = next(steps)
     while True:
         try:
@@ -62,11 +78,11 @@ def _drive(execute: SyncExecute, steps: Steps, sql: dict[str, str], style: str) 
         try:
             query = steps.send(rows)
         except StopIteration as end:
-            result: list[Inserted] = end.value
+            result: T = end.value
             return result
 
 
-async def _drive_async(execute: AsyncExecute, steps: Steps, sql: dict[str, str], style: str) -> list[Inserted]:
+async def _drive_async(execute: AsyncExecute, steps: Steps[T], sql: dict[str, str], style: _Style) -> T:
     query = next(steps)
     while True:
         try:
@@ -77,13 +93,37 @@ async def _drive_async(execute: AsyncExecute, steps: Steps, sql: dict[str, str],
         try:
             query = steps.send(rows)
         except StopIteration as end:
-            result: list[Inserted] = end.value
+            result: T = end.value
             return result
 
 
-def _rendered(query: Query, sql: dict[str, str], style: str) -> tuple[str, dict[str, Any]]:
+def _rendered(query: Query, sql: dict[str, str], style: _Style) -> tuple[str, dict[str, Any]]:
     text = sql[query.name].rstrip(";")
-    return _PARAMETER.sub(style, text), {f"p{n}": value for n, value in enumerate(query.parameters, 1)}
+    values = query.parameters if style.native else map(_plain, query.parameters)
+    return _PARAMETER.sub(style.parameter, text), {f"p{n}": value for n, value in enumerate(values, 1)}
+
+
+def _plain(value: Any) -> Any:
+    """As every driver takes it. The statements cast what is text here."""
+    match value:
+        case list() | tuple():
+            return f"{{{','.join(map(_element, value))}}}"
+        case timedelta():
+            return f"{value.total_seconds()} seconds"
+        case datetime():
+            return value.isoformat()
+        case UUID():
+            return str(value)
+        case _:
+            return value
+
+
+def _element(value: Any) -> str:
+    """One of an array, in PostgreSQL's own notation."""
+    if value is None:
+        return "NULL"
+    escaped = str(_plain(value)).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _explain(error: Exception) -> None:
@@ -144,7 +184,6 @@ def _psycopg2(given: Any) -> SyncExecute:
 
 
 def _sqlalchemy(connection: Any) -> SyncExecute:
-    _check_dialect(connection)
     text_of = sys.modules["sqlalchemy"].text
 
     def execute(text: str, parameters: dict[str, Any]) -> Rows:
@@ -155,7 +194,6 @@ def _sqlalchemy(connection: Any) -> SyncExecute:
 
 
 def _sqlalchemy_async(connection: Any) -> AsyncExecute:
-    _check_dialect(connection)
     text_of = sys.modules["sqlalchemy"].text
 
     async def execute(text: str, parameters: dict[str, Any]) -> Rows:
@@ -165,10 +203,12 @@ def _sqlalchemy_async(connection: Any) -> AsyncExecute:
     return execute
 
 
-def _check_dialect(connection: Any) -> None:
+def _sqlalchemy_style(connection: Any) -> _Style:
     bind = connection.get_bind() if hasattr(connection, "get_bind") else connection
     if bind.dialect.name != "postgresql":
         raise _refusal(connection, f"a SQLAlchemy connection to {bind.dialect.name}")
+    # In parentheses: it takes a name that a cast follows for none.
+    return _Style(r"(:p\1)", native=bind.dialect.driver == "asyncpg")
 
 
 def _django(connection: Any) -> SyncExecute:

@@ -300,7 +300,7 @@ SELECT
 -- counted under their lock. Gives the claim; or, in `uncounted`, the task's name, if what runs must be counted first.
 WITH wanted AS MATERIALIZED (
     SELECT id, name FROM {schema}.tasks
-    WHERE id = $1 AND version = $2 AND state IN ('pending', 'failed') AND completed_at IS NULL
+    WHERE id = $1::uuid AND version = $2::int AND state IN ('pending', 'failed') AND completed_at IS NULL
       AND coalesce(next_retry_at, scheduled_at) <= clock_timestamp() + $5::interval
 ), limits AS MATERIALIZED (
     SELECT c.name, c.paused, c.rate IS NOT NULL AS has_rate,
@@ -326,7 +326,7 @@ WITH wanted AS MATERIALIZED (
 ), claimed AS (
     UPDATE {schema}.tasks t SET
         state = 'running',
-        worker_id = $3,
+        worker_id = $3::text,
         locked_until = (SELECT now FROM clock) + $4::interval,
         started_at = (SELECT now FROM clock),
         updated_at = (SELECT now FROM clock),
@@ -336,7 +336,7 @@ WITH wanted AS MATERIALIZED (
         version = t.version + 1
     WHERE t.id = ANY (ARRAY(SELECT id FROM picked))
       -- Once more: the row may have been in somebody's hands since it was looked at.
-      AND t.version = $2 AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL
+      AND t.version = $2::int AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL
     RETURNING
         t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds,
         t.retry_policy, t.started_at, t.tags, t.trace,

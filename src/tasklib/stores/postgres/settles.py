@@ -121,10 +121,15 @@ async def _complete(calls: Calls, connection: Connection, batch: Sequence[Change
 
 
 async def _settle(calls: Calls, connection: Connection, batch: Sequence[Change], timeout: float) -> list[UUID]:
+    rows = await connection.fetch(calls.sql["settle"], *columns_of(batch), calls.offset, HISTORY_LIMIT, timeout=timeout)
+    return [row[0] for row in rows]
+
+
+def columns_of(batch: Sequence[Change]) -> list[Sequence[Any]]:
+    """The first parameters of the statement."""
     columns: list[Sequence[Any]] = list(zip(*batch, strict=True))
     columns[7] = [None if change.due_in is None else timedelta(seconds=min(change.due_in, _FAR)) for change in batch]
-    rows = await connection.fetch(calls.sql["settle"], *columns, calls.offset, HISTORY_LIMIT, timeout=timeout)
-    return [row[0] for row in rows]
+    return columns
 
 
 async def _verdicts(calls: Calls, changes: Sequence[Change], done: Sequence[bool]) -> list[Verdict]:

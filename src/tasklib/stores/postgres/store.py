@@ -26,6 +26,7 @@ from tasklib.stores.postgres import (
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.claims import Claims
 from tasklib.stores.postgres.connect import parse
+from tasklib.stores.postgres.inside import Inside
 from tasklib.stores.postgres.rows import task_of
 from tasklib.stores.postgres.wake import Wakes
 from tasklib.stores.values import (
@@ -108,7 +109,11 @@ class PostgresStore:
         return None  # every call is a conversation with a server, and the loop holds it
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
-        return callers.insert_on(connection, submits.inserting(tasks, self._calls.clock_offset), self._calls.sql)
+        return callers.play(connection, submits.inserting(tasks, self._calls.clock_offset), self._calls.sql)
+
+    def inside(self, connection: object) -> Inside:
+        """The queue as the caller's transaction sees it. The store need not be open."""
+        return Inside(connection, self._calls.sql, self._calls.clock_offset)
 
     async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
         return await restores.restore(self._calls, tasks)

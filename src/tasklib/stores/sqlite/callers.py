@@ -19,13 +19,15 @@ from tasklib.stores.values import Inserted
 
 _SECOND_LIBRARY = "two SQLite libraries in one process on one file undo each other's locks and can damage it"
 _INSTEAD = "open the file with apsw.Connection and pass that"
+_ELSEWHERE = (
+    "this queue is in SQLite, and a connection to PostgreSQL leads elsewhere, while one to SQLite is on sqlite3: "
+    f"{_SECOND_LIBRARY}; {_INSTEAD}, or keep the queue in PostgreSQL"
+)
 _OTHERS = {
     "sqlite3": f"a sqlite3 connection cannot be used: {_SECOND_LIBRARY}; {_INSTEAD}",
     "aiosqlite": f"an aiosqlite connection cannot be used: {_SECOND_LIBRARY}; {_INSTEAD}",
-    "sqlalchemy": f"a SQLAlchemy connection or session cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; "
-    f"{_INSTEAD}, or keep the queue in PostgreSQL",
-    "django": f"a Django connection to SQLite cannot be used: it is on sqlite3, and {_SECOND_LIBRARY}; {_INSTEAD}, "
-    "or keep the queue in PostgreSQL",
+    "sqlalchemy": f"a SQLAlchemy connection or session cannot be used: {_ELSEWHERE}",
+    "django": f"a Django connection cannot be used: {_ELSEWHERE}",
     "psycopg": "a psycopg connection cannot be used: this queue is in SQLite, not in PostgreSQL",
     "psycopg2": "a psycopg2 connection cannot be used: this queue is in SQLite, not in PostgreSQL",
     "asyncpg": "an asyncpg connection cannot be used: this queue is in SQLite, not in PostgreSQL",
@@ -103,12 +105,15 @@ def _insert_all(connection: apsw.Connection, tasks: Sequence[NewTask], clock_off
 
 
 def _checked(address: Address, connection: object) -> apsw.Connection:
+    kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    if address.path is None:
+        raise Unsupported(
+            f"a {kind} cannot be used: a queue in memory has no part in a transaction; use sqlite:/// or PostgreSQL, "
+            "and in tests the fixture tasklib_queue, which takes any connection"
+        )
     if not isinstance(connection, apsw.Connection):
         module = type(connection).__module__.partition(".")[0]
-        kind = f"{type(connection).__module__}.{type(connection).__qualname__}"
         raise Unsupported(_OTHERS.get(module, f"a {kind} cannot be used: {_INSTEAD}"))
-    if address.path is None:
-        raise Unsupported("a queue in memory has no file that a caller's connection could share; use sqlite:///")
     if connection.is_async:
         raise Unsupported("an apsw connection in async mode cannot be used: open the file with apsw.Connection")
     theirs = connection.db_filename("main")

@@ -1,0 +1,209 @@
+"""Tasks run in the thread that asks for it: the same checks, JSON, decisions and records as in a worker, one at a time.
+
+Written once, as coroutines. In sync code they find all they need without waiting, and are played to their end in place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+import time
+from collections.abc import Awaitable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from tasklib.core import decide
+from tasklib.core.decide import Change
+from tasklib.core.errors import InvalidConfig, Unsupported
+from tasklib.core.outcome import Completed, Outcome
+from tasklib.core.registry import Registry, TaskType
+from tasklib.core.task import Claim, Task
+from tasklib.doors.blocking import run_apart, run_blocking
+from tasklib.engine import events
+from tasklib.engine.engine import Engine
+from tasklib.stores.values import ClaimRequest
+from tasklib.testing.savepoints import Undo, savepoint
+from tasklib.worker import runner
+from tasklib.worker.current import running
+from tasklib.worker.flight import Flight
+
+if TYPE_CHECKING:
+    from tasklib.stores.postgres.inside import Inside
+
+T = TypeVar("T")
+
+
+class Inline:
+    """Runs tasks of a queue here. With a connection each runs in a savepoint of it; where the queue is in that
+    connection's database, it is claimed and settled there, too."""
+
+    def __init__(self, engine: Engine, registry: Registry, connection: object | None, *, waits: bool) -> None:
+        """`waits`: in a running event loop, for code that awaits this."""
+        self._engine = engine
+        self._registry = registry
+        self._connection = connection
+        self._waits = waits
+        self._inside = None if connection is None else _inside(engine, connection)
+        self._worker_id = f"inline-{secrets.token_hex(6)}"
+        self._lease = engine.config.lock_timeout_seconds
+
+    async def drain(self, names: Sequence[str] | None) -> list[Task]:
+        """Runs all that is due, and what that submits in turn. Returns how the tasks are then, if only this connection
+        can see them."""
+        known = self._registry.names()
+        unknown = [] if names is None else [name for name in names if name not in known]
+        if unknown:
+            raise InvalidConfig(f"names: no task type is called {', '.join(unknown)}", field="names")
+        ran: dict[UUID, None] = {}
+        while (claim := await self._next(known if names is None else names)) is not None:
+            ran[claim.id] = None
+            await self._run(claim)
+        return [task for task_id in ran for task in await self.seen(task_id)]
+
+    async def run(self, task_id: UUID, name: str) -> None:
+        """This task, which was just submitted, if it is due and known here."""
+        if self._registry.get(name) is not None:
+            claim = await self._take(task_id, name)
+            if claim is not None:
+                await self._run(claim)
+
+    async def seen(self, task_id: UUID) -> list[Task]:
+        """The task, if it is one that only this connection can see."""
+        return [] if self._inside is None else await self._answered(self._inside.tasks(task_id=task_id))
+
+    async def tasks(self, name: str | None) -> list[Task] | None:
+        """All that the connection's transaction sees; None where tasks are not in the connection's database."""
+        return None if self._inside is None else await self._answered(self._inside.tasks(name=name))
+
+    # -- the queue ----------------------------------------------------------------------------------------------------
+
+    async def _next(self, names: Sequence[str]) -> Claim | None:
+        if self._inside is not None:
+            return await self._answered(self._inside.claim_next(names, self._worker_id, self._lease))
+        request = ClaimRequest(worker_id=self._worker_id, names=names, slots=1, lease_seconds=self._lease)
+
+        async def claim() -> list[Claim]:
+            return (await (await self._engine.store()).claim(request)).claims
+
+        return next(iter(await self._asked(claim())), None)
+
+    async def _take(self, task_id: UUID, name: str) -> Claim | None:
+        if self._inside is not None:
+            return await self._answered(self._inside.claim(task_id, name, self._worker_id, self._lease))
+
+        async def take() -> Claim | None:
+            version = (await self._engine.need(task_id)).version
+            return await (await self._engine.store()).take(task_id, version, self._worker_id, self._lease)
+
+        return await self._asked(take())
+
+    async def _settle(self, change: Change) -> None:
+        if self._inside is not None:
+            await self._answered(self._inside.settle(change))
+            return
+
+        async def settle() -> None:
+            await (await self._engine.store()).settle([change])
+
+        await self._asked(settle())
+
+    async def _asked(self, work: Coroutine[Any, Any, T]) -> T:
+        return await work if self._waits else run_blocking(work)
+
+    async def _answered(self, answer: T | Awaitable[T]) -> T:
+        if not isinstance(answer, Awaitable):
+            return answer
+        if not self._waits:
+            if asyncio.iscoroutine(answer):
+                answer.close()
+            kind = type(self._connection).__name__
+            raise Unsupported(f"{kind} is an async connection: await drain_async, or the awaitable form of submit")
+        return await answer
+
+    # -- the task -----------------------------------------------------------------------------------------------------
+
+    async def _run(self, claim: Claim) -> None:
+        task_type = self._registry.get(claim.name)
+        assert task_type is not None, claim.name
+        events.started(claim)
+        outcome = await self._called(claim, task_type)
+        spread = random.uniform(-1.0, 1.0)
+        await self._settle(decide.settle(claim, outcome, self._engine.config.retry_policy, spread))
+        events.ended(claim, outcome)
+
+    async def _called(self, claim: Claim, task_type: TaskType) -> Outcome:
+        if self._connection is None:
+            return await self._call(claim, task_type)
+        outcome: Outcome | None = None
+        try:
+            async with savepoint(self._connection):
+                outcome = await self._call(claim, task_type)
+                if not isinstance(outcome, Completed):
+                    raise Undo
+        except Undo:
+            pass
+        assert outcome is not None
+        return outcome
+
+    async def _call(self, claim: Claim, task_type: TaskType) -> Outcome:
+        limit = self._engine.config.max_result_bytes
+        flight = Flight(claim, task_type, 0, time.monotonic() + self._lease)
+        flight.started = time.monotonic()
+
+        async def call_async() -> Outcome:
+            running.set(flight.tell)
+            return await runner.call_async(task_type, claim.kwargs, limit)
+
+        if task_type.is_async:
+            if self._waits:
+                return await asyncio.create_task(call_async())
+            return run_apart(call_async()) if _in_loop() else asyncio.run(call_async())
+        token = running.set(flight.tell)
+        try:
+            return runner.call(task_type, claim.kwargs, limit)
+        finally:
+            running.reset(token)
+
+
+def play(work: Coroutine[Any, Any, T]) -> T:
+    """A coroutine that never waits, to its end."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    work.close()
+    raise AssertionError("it waited")
+
+
+def _inside(engine: Engine, connection: object) -> Inside | None:
+    """The queue as a connection's transaction sees it; None where tasks are not in the connection's database."""
+    if is_in_memory(engine):
+        return None
+    store = engine.new_store()
+    if store.traits.engine != "postgresql":
+        raise Unsupported(
+            f"a {store.traits.engine} queue cannot be drained on a connection: use PostgreSQL, or a queue in memory"
+        )
+    from tasklib.stores.postgres import PostgresStore  # here, as its driver need not be installed
+
+    assert isinstance(store, PostgresStore)
+    return store.inside(connection)
+
+
+def is_in_memory(engine: Engine) -> bool:
+    return engine.config.database_url.startswith("memory:")
+
+
+def is_async(connection: object) -> bool:
+    kinds = type(connection).__mro__
+    return any(kind.__name__.lower().startswith("async") or kind.__module__.startswith("asyncpg") for kind in kinds)
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
