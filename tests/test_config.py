@@ -60,6 +60,7 @@ def test_every_field_can_be_set_by_a_variable_and_arguments_win(monkeypatch: pyt
         "pool_size": 3,
         "redact_keys": ("iban", "account_number"),
         "call_timeout_seconds": 6.0,
+        "submit_timeout_seconds": 2.5,
     }
     assert set(values) == set(Config.model_fields), "every field is tried"
     for key, value in values.items():

@@ -135,7 +135,7 @@ def test_simple_submits_what_worker_runs(shared_url: str, tmp_path: Path):
 
 
 def test_without_a_setting_the_queue_is_a_file_here(tmp_path: Path):
-    env = environment("")
+    env = environment("", TASKLIB_TESTING="0")
     del env["TASKLIB_DATABASE_URL"]
     command = [sys.executable, str(EXAMPLES / "simple.py")]
     subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=True)

@@ -236,7 +236,7 @@ def test_a_handler_that_breaks_the_transaction_is_undone_and_the_test_goes_on(
 def _execute(connection: Any) -> Any:
     def execute(text: str) -> Any:
         if isinstance(connection, (Session, sa.Connection)):
-            result = connection.execute(sa.text(text))
+            result: Any = connection.execute(sa.text(text))
             return [tuple(row) for row in result] if result.returns_rows else None
         with connection.cursor() as cursor:
             cursor.execute(text)

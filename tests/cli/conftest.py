@@ -16,6 +16,7 @@ def cli(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TASKLIB_DATABASE_URL", sqlite_url)
     monkeypatch.setenv("COLUMNS", "200")
+    assert run(["migrate"]) == 0
 
     def call(*arguments: str, stdin: str = "") -> Ran:
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))

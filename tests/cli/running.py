@@ -56,9 +56,9 @@ Cli = Callable[..., Ran]
 
 
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Ours without what the developer's shell says about tasklib."""
+    """Ours without what the developer's shell says about tasklib. The default queue is one in an empty folder."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TASKLIB_")}
-    return {**clean, **(extra or {})}
+    return {**clean, "TASKLIB_TESTING": "0", **(extra or {})}
 
 
 def run_process(

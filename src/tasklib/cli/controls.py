@@ -108,7 +108,7 @@ def _checked(name: str | None) -> str:
 
 
 def _change(session: Session, change: ControlChange) -> None:
-    controls = session.run(lambda engine: engine.control(change))
+    controls = session.run(lambda engine: engine.control(change), creates=True)
     if session.out.as_json:
         session.out.data(as_data(controls))
     else:

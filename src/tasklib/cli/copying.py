@@ -55,6 +55,8 @@ def copy_queue(
 
 async def _copy(source: str, target: str, out: Printer) -> Copied:
     engines = Engine(Config(database_url=source)), Engine(Config(database_url=target))
+    for engine in engines:
+        engine.call_timeout = engine.config.call_timeout_seconds  # whole pages at a time
     try:
         with progress_bar(out, "Copying") as bar:
             line = bar.add_task("")

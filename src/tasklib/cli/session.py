@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
 import typer
 
 from tasklib.cli.output import Printer
-from tasklib.core.errors import InvalidInput
+from tasklib.core.errors import InvalidInput, StoreRefused
 from tasklib.engine.backends import Backend
-from tasklib.engine.config import Config
+from tasklib.engine.config import Config, is_missing
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 
 T = TypeVar("T")
+
+SILENT_SECONDS = 1.0
+REACH_SECONDS = 10.0
+"""So long a command tries to reach its queue."""
 
 
 class Session:
@@ -36,25 +41,51 @@ class Session:
             settings["database_url"] = self.database_url
         return Config(**settings)
 
-    def run(self, work: Callable[[Engine], Awaitable[T]]) -> T:
-        """Opens the queue, does the work and closes it."""
+    def run(self, work: Callable[[Engine], Awaitable[T]], *, creates: bool = False) -> T:
+        """Opens the queue, does the work and closes it. Only what stores something makes one where there is none."""
 
         async def in_loop() -> T:
             engine = Engine(self.config)
+            engine.call_timeout = REACH_SECONDS
             try:
+                with self._told(f"Trying to reach {self.config.place} ..."):
+                    await self._open(engine, creates=creates)
                 return await work(engine)
             finally:
                 await engine.close_for_good()
 
         return asyncio.run(in_loop())
 
+    async def _open(self, engine: Engine, *, creates: bool) -> None:
+        fresh = is_missing(self.config)
+        if not creates and (fresh or not await _has_schema(engine)):
+            raise StoreRefused(
+                f"there is no queue at {self.config.place}: the first submit or worker makes one; "
+                "if there should be one, look at --database-url, TASKLIB_DATABASE_URL and the directory you are in"
+            )
+        await engine.store()
+        if fresh:
+            self.out.note(f"Made the queue {self.config.place}.")
+
+    @contextmanager
+    def _told(self, text: str) -> Iterator[None]:
+        """Says what keeps a person waiting."""
+        saying = asyncio.get_running_loop().call_later(SILENT_SECONDS, self.out.note, text)
+        try:
+            yield
+        finally:
+            saying.cancel()
+
     def run_unopened(self, work: Callable[[Backend], Awaitable[T]]) -> T:
         """For the care of a schema, which may be one that cannot be opened."""
 
         async def in_loop() -> T:
-            store = Engine(self.config).new_store()
+            engine = Engine(self.config)
+            engine.call_timeout = self.config.call_timeout_seconds  # a migration may take its time
+            store = engine.new_store()
             try:
-                return await work(store)
+                with self._told(f"Waiting for {self.config.place} ..."):
+                    return await work(store)
             finally:
                 await store.close()
 
@@ -80,3 +111,11 @@ class Session:
             config = Config(**{**chosen.config.model_dump(exclude_unset=True), **settings})
         use_engine(Engine(config))
         return config
+
+
+async def _has_schema(engine: Engine) -> bool:
+    store = engine.new_store()
+    try:
+        return not store.traits.shared_between_processes or await store.schema_version() is not None
+    finally:
+        await store.close()

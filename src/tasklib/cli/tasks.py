@@ -93,7 +93,7 @@ def submit(
             "--module",
             "-m",
             metavar="MODULE",
-            help="Where the task is defined: checks the arguments before they are stored.",
+            help="Where the task is defined: applies its options, checks the arguments.",
         ),
     ] = None,
 ) -> None:
@@ -117,11 +117,12 @@ def submit(
         new = _checked(name, value, options, session.config)
     else:
         new = _unchecked(name, value, options, session.config)
+        session.out.note(f"The type's own options and checks were not applied: --module says where {name} is defined.")
 
     async def insert(engine: Engine) -> Inserted:
         return (await engine.submit([new]))[0]
 
-    inserted = session.run(insert)
+    inserted = session.run(insert, creates=True)
     if session.out.as_json:
         session.out.data({"id": inserted.id, "created": inserted.created})
         return

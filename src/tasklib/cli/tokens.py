@@ -75,7 +75,7 @@ def create(
         await store.add_token(token)
         await store.note([_entry("token-create", token.id, token.label, token.role)])
 
-    session.run(work)
+    session.run(work, creates=True)
     if session.out.as_json:
         session.out.data({"id": token.id, "label": token.label, "role": token.role, "token": text})
     else:

@@ -16,7 +16,7 @@ class EnqueueOptions(TypedDict, total=False):
     """What may be said about one task. None: as if it were not given."""
 
     max_attempts: int | None
-    """3 unless given; 0 is unlimited."""
+    """3 unless given, or what a decorated task of this process says; 0 is unlimited."""
     run_after: datetime | str | None
     """An aware datetime, or ISO 8601 text with a time zone."""
     priority: int | None
@@ -60,8 +60,9 @@ def submit_options(*given: Mapping[str, Any] | None) -> SubmitOptions:
         chosen |= _known(each)
     if chosen.get("tags") is not None:
         check_tags(chosen["tags"])
+    attempts = chosen.get("max_attempts")
     return SubmitOptions(
-        max_retries=check_whole("max_attempts", chosen.get("max_attempts", MAX_ATTEMPTS), 0, INT32) - 1,
+        max_retries=None if attempts is None else check_whole("max_attempts", attempts, 0, INT32) - 1,
         run_at=_instant(chosen.get("run_after")),
         priority=chosen.get("priority"),
         tags=chosen.get("tags"),

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from typing_extensions import Unpack
 from tasklib.core.errors import InvalidConfig, InvalidOption
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, check_name, check_timeout, check_whole
-from tasklib.core.registry import PayloadModel, Registry, define_handler, encode_payload
+from tasklib.core.registry import PayloadModel, Registry, default_registry, define_handler, encode_payload
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask, Task
 from tasklib.doors.blocking import run_apart, run_blocking
@@ -24,7 +24,7 @@ from tasklib.doors.options import MAX_ATTEMPTS, CamelSettings, EnqueueOptions, s
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import new_task
+from tasklib.engine.submission import new_task, prepare_payload
 from tasklib.stores.values import ControlChange, NameStats
 from tasklib.worker.background import BackgroundWorker
 from tasklib.worker.worker import MOST_CONCURRENCY, TaskWorker
@@ -183,14 +183,21 @@ class TaskQueue:
         config = self.engine.config
         fits: Any = known.params if known is not None and model is None else model
         text = encode_payload(payload, fits, config.max_payload_bytes)
+        chosen = submit_options(*options)
         own = self._types.get(type_name)
-        timeout = config.default_task_timeout_seconds if own is None or own.timeout is None else own.timeout
+        if own is not None and own.timeout is not None and chosen.timeout_seconds is None:
+            chosen = replace(chosen, timeout_seconds=own.timeout)
+        decorated = default_registry.get(type_name) if known is None else None
+        if decorated is not None:
+            if model is None:
+                decorated.decode_call(text)
+            return prepare_payload(decorated, text, chosen, config)
         return new_task(
             type_name,
             text,
-            submit_options(*options),
+            chosen,
             max_retries=MAX_ATTEMPTS - 1,
-            timeout=timeout,
+            timeout=config.default_task_timeout_seconds,
             retry=RetryPolicy.QUEUE,
         )
 

@@ -24,11 +24,12 @@ _BACKENDS = {
 }
 
 
-def make_store(config: Config, *, clock_offset: float = 0.0) -> Backend:
-    """A store for the configured URL, not yet open."""
+def make_store(config: Config, *, clock_offset: float = 0.0, call_timeout: float | None = None) -> Backend:
+    """A store for the configured URL, not yet open. `call_timeout`: that of the settings unless given."""
     module, _, name = _BACKENDS[config.scheme].partition(":")
     factory = cast(Callable[..., Backend], getattr(import_module(module), name))
-    options: dict[str, object] = {"call_timeout": config.call_timeout_seconds, "clock_offset": clock_offset}
+    timeout = config.call_timeout_seconds if call_timeout is None else call_timeout
+    options: dict[str, object] = {"call_timeout": timeout, "clock_offset": clock_offset}
     if config.scheme.startswith("postgres"):
         options["pool_size"] = config.pool_size
     return factory(config.database_url, **options)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import unquote
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -75,7 +77,9 @@ class Config(BaseSettings):
     """Keys, beside those like `password`, whose values are masked wherever people read tasks. In the variable
     separated by commas."""
     call_timeout_seconds: Number = Field(default=30.0, gt=0, le=3600)
-    """How long one call to the database may take, reconnecting included."""
+    """How long one call of a worker to the database may take, reconnecting included."""
+    submit_timeout_seconds: Number = Field(default=5.0, gt=0, le=3600)
+    """The same for an application's own calls, submits and reads: a web request cannot wait for long."""
 
     if not TYPE_CHECKING:  # type checkers derive the arguments from the fields
 
@@ -139,11 +143,22 @@ class Config(BaseSettings):
 def _scheme(url: str) -> str:
     return url.partition("://")[0].partition("+")[0].lower()
 
+    @property
+    def place(self) -> str:
+        """Which queue this is, for people: the whole path of a file, else the URL without its password."""
+        scheme, _, rest = self.database_url.partition(":///")
+        return str(Path(unquote(rest.partition("?")[0])).absolute()) if scheme == "sqlite" else self.shown_url
+
 
 def names_queue(config: Config) -> bool:
     """Whether the program itself says which queue it means; if not, the environment or the default does."""
     given = "database_url" in config.model_fields_set
     return given and config.database_url != os.environ.get(f"{ENV_PREFIX}DATABASE_URL")
+
+
+def is_missing(config: Config) -> bool:
+    """Whether it is a file that is not there yet."""
+    return config.database_url.startswith("sqlite:///") and not Path(config.place).exists()
 
 
 def check_default(config: Config) -> None:

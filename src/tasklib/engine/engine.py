@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 import weakref
@@ -17,7 +18,7 @@ from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFo
 from tasklib.core.task import NewTask, Task, is_terminal, not_finished
 from tasklib.engine import events
 from tasklib.engine.backends import Backend, make_store
-from tasklib.engine.config import Config, check_default
+from tasklib.engine.config import Config, check_default, is_missing
 from tasklib.engine.filters import checked
 from tasklib.engine.together import Together
 from tasklib.stores.base import Store
@@ -34,6 +35,8 @@ from tasklib.stores.values import (
     WorkerInfo,
 )
 
+log = logging.getLogger("tasklib")
+
 TRIES = 100
 """How often an operation reads again after losing a race. Each loss means that somebody else got on."""
 
@@ -43,6 +46,9 @@ class Engine:
 
     def __init__(self, config: Config, *, clock_offset: float = 0.0) -> None:
         self.config = config
+        self.call_timeout = min(config.submit_timeout_seconds, config.call_timeout_seconds)
+        """An application's, for stores that are opened from now on. A worker can wait longer."""
+        self._told = False
         self._clock_offset = clock_offset
         self._open: dict[int, _Opened] = {}
         self._pid = os.getpid()
@@ -94,16 +100,29 @@ class Engine:
         if not opened.ready:
             async with opened.lock:
                 if not opened.ready:
-                    await opened.store.open()
+                    await self._open_store(opened.store)
                     opened.keeper = self._close_with_loop(opened, id(loop))
                     await anext(opened.keeper)
                     opened.ready = True
         return opened
 
+    async def _open_store(self, store: Backend) -> None:
+        fresh = is_missing(self.config)
+        await store.open()
+        if fresh:
+            log.info("made the queue %s", self.config.place)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Once: a queue in another folder than one thinks looks like one that stands still."""
+        if not self._told:
+            self._told = True
+            log.info("using the queue %s", self.config.place)
+
     def new_store(self) -> Backend:
         """A store of one's own, not yet open: for a thread with a loop of its own."""
         check_default(self.config)
-        return make_store(self.config, clock_offset=self._clock_offset)
+        return make_store(self.config, clock_offset=self._clock_offset, call_timeout=self.call_timeout)
 
     async def _close_with_loop(self, opened: _Opened, key: int) -> AsyncGenerator[None]:
         # An event loop that shuts down finishes its asynchronous generators: the one hook it offers for clean-up.
@@ -150,6 +169,7 @@ class Engine:
 
     def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         """In the caller's transaction; in this thread if the connection is a sync one."""
+        self._tell()
         return self.new_store().insert_on(connection, tasks)
 
     # -- operate ------------------------------------------------------------------------------------------------------

@@ -108,6 +108,12 @@ def prepare_call(
 ) -> NewTask:
     """A task from a call of a task type. Raises before anything is stored."""
     payload = task_type.encode_call(args, kwargs, config.max_payload_bytes)
+    return prepare_payload(task_type, payload, options, config)
+
+
+def prepare_payload(task_type: TaskType, payload: str, options: SubmitOptions, config: Config) -> NewTask:
+    """A task of a type that this process knows, from a payload that fits it, under the type's own options:
+    the same through every API."""
     options, max_retries, timeout, retry = _with_defaults(task_type, options, config)
     return new_task(task_type.name, payload, options, max_retries=max_retries, timeout=timeout, retry=retry)
 

@@ -9,11 +9,11 @@ from tasklib.core.registry import Registry
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
 from tasklib.engine.config import Config
-from tasklib.engine.submission import new_task
+from tasklib.engine.submission import new_task, prepare_payload
 from tasklib.server.schemas import Options, Submit
 
 MAX_RETRIES = 2
-"""Three attempts, unless the type or the request says otherwise."""
+"""Of a type that the server does not know, unless the request says otherwise: three attempts."""
 
 _FIELDS = {"name": "type", "run_at": "options.runAfter"}
 
@@ -25,27 +25,24 @@ def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
     known = registry.get(given.type)
     if known is not None:
         known.decode_call(text)
-    own = None if known is None else known.options
-    tags = {**(own.tags if own is not None else {}), **(options.tags or {})}
     try:
+        chosen = SubmitOptions(
+            run_at=options.run_after,
+            max_retries=None if options.max_attempts is None else options.max_attempts - 1,
+            timeout_seconds=options.timeout_seconds,
+            priority=options.priority,
+            tags=options.tags,
+            idempotency_key=options.idempotency_key,
+        )
+        if known is not None:
+            return prepare_payload(known, text, chosen, config)
         return new_task(
             check_name(given.type),
             text,
-            SubmitOptions(
-                run_at=options.run_after,
-                max_retries=None if options.max_attempts is None else options.max_attempts - 1,
-                timeout_seconds=options.timeout_seconds,
-                priority=own.priority if options.priority is None and own is not None else options.priority,
-                tags=tags,
-                idempotency_key=options.idempotency_key,
-            ),
-            max_retries=MAX_RETRIES if own is None or own.max_retries is None else own.max_retries,
-            timeout=(
-                config.default_task_timeout_seconds
-                if own is None or own.timeout_seconds is None
-                else own.timeout_seconds
-            ),
-            retry=RetryPolicy.QUEUE if own is None or own.retry is None else own.retry,
+            chosen,
+            max_retries=MAX_RETRIES,
+            timeout=config.default_task_timeout_seconds,
+            retry=RetryPolicy.QUEUE,
         )
     except InvalidInput as error:
         field = error.field or ""

@@ -67,10 +67,11 @@ class EngineForTests(Engine):
 
     def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
         """A queue in memory has no part in the transaction: the task is stored at once, and stays if that is undone."""
-        if is_in_memory(self):
-            stored = self._store(tasks) if is_async(connection) else list(run_blocking(super().submit(tasks)))
-        else:
+        stored: list[Inserted] | Awaitable[list[Inserted]]
+        if not is_in_memory(self):
             stored = super().submit_on(connection, tasks)
+        else:
+            stored = self._store(tasks) if is_async(connection) else run_blocking(self._store(tasks))
         if isinstance(stored, Awaitable):
             return self._run_stored(tasks, stored, connection)
         play(self._run(tasks, stored, connection, waits=False))

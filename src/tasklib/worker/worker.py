@@ -174,6 +174,7 @@ class TaskWorker:
 
     async def _serve(self) -> None:
         self._choice.check(tuple(self._registry))
+        self._engine.call_timeout = self.config.call_timeout_seconds
         flights = Flights(self.config.database_url, self.config.lock_timeout_seconds)
         slots = Slots(self.concurrency)
         pace = Pace(self.concurrency)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,6 +21,8 @@ from tasklib.stores.postgres.pool import Pool
 from tasklib.stores.queries import load
 
 T = TypeVar("T")
+
+log = logging.getLogger("tasklib.stores")
 
 _QUERIES = load("tasklib.stores.postgres")
 _FIRST_PAUSE = 0.02
@@ -104,6 +107,8 @@ class Calls:
                 wait = pause * random.uniform(0.5, 1.0)
                 if loop.time() + wait >= deadline:
                     raise _given_up(error, self.call_timeout) from error
+                if connection is None and refusal is None:
+                    log.warning("cannot connect, and will try for %g s: %s", self.call_timeout, translate(error))
                 await asyncio.sleep(wait)
                 pause, refusal = min(pause * 2, _LONGEST_PAUSE), error
             else:

@@ -69,8 +69,8 @@ class Inside:
         if not taken:
             return None
         rows = yield Query("claim_inside", (task_id, worker_id))
-        found, *between, started_at, tags, trace = rows[0]
-        return Claim(UUID(found), *between, started_at.astimezone(UTC), tags, trace, False)
+        found = Claim._make((*rows[0], False))
+        return found._replace(id=UUID(task_id), started_at=found.started_at.astimezone(UTC))
 
     def _settling(self, change: Change) -> Steps[None]:
         offset = timedelta(seconds=self._offset)
