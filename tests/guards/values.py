@@ -286,4 +286,35 @@ CHOICES = (
     ),
 )
 
-GUARDS = (*VALUES, *CUTS, *LITERAL, *CHOICES)
+OWN = "tests/test_own_queue.py::"
+
+QUEUES = (
+    one(
+        "a test without a queue does not open the default one",
+        "engine/engine.py",
+        "        check_default(self.config)\n",
+        f"{OWN}test_without_the_fixture_the_default_queue_is_refused",
+    ),
+    one(
+        "init leads to the test's queue",
+        "engine/default.py",
+        "if _held is None:\n            _set(Engine(config))",
+        f"{OWN}test_init_leads_to_the_fixtures_queue",
+        put="if True:\n            _set(Engine(config))",
+    ),
+    one(
+        "init does not lead a test to a queue by name",
+        "engine/default.py",
+        "            check_held(config)\n",
+        f"{OWN}test_another_queue_by_name_is_refused_with_the_reason",
+    ),
+    one(
+        "a command that reads makes no queue",
+        "cli/session.py",
+        "if not creates and (fresh or not await _has_schema(engine)):",
+        "tests/cli/test_reaching.py::test_what_reads_makes_no_queue",
+        put="if False:",
+    ),
+)
+
+GUARDS = (*VALUES, *CUTS, *LITERAL, *CHOICES, *QUEUES)

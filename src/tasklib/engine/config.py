@@ -139,15 +139,15 @@ class Config(BaseSettings):
         """The database URL without its password."""
         return mask_text(self.database_url)
 
-
-def _scheme(url: str) -> str:
-    return url.partition("://")[0].partition("+")[0].lower()
-
     @property
     def place(self) -> str:
         """Which queue this is, for people: the whole path of a file, else the URL without its password."""
         scheme, _, rest = self.database_url.partition(":///")
         return str(Path(unquote(rest.partition("?")[0])).absolute()) if scheme == "sqlite" else self.shown_url
+
+
+def _scheme(url: str) -> str:
+    return url.partition("://")[0].partition("+")[0].lower()
 
 
 def names_queue(config: Config) -> bool:

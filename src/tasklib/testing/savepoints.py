@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 
 class Undo(Exception):
@@ -47,7 +45,7 @@ async def savepoint(connection: Any) -> AsyncIterator[None]:
         yield
 
 
-async def answered(answer: T | Awaitable[T]) -> T:
+async def answered(answer: Any) -> Any:
     """What a connection gives, be it a sync one or an async one."""
     return await answer if isinstance(answer, Awaitable) else answer
 
