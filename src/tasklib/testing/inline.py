@@ -148,7 +148,8 @@ class Inline:
 
     async def _call(self, claim: Claim, task_type: TaskType) -> Outcome:
         limit = self._engine.config.max_result_bytes
-        flight = Flight(claim, task_type, 0, time.monotonic() + self._lease)
+        queue = self._engine.config.database_url
+        flight = Flight(claim, task_type, 0, time.monotonic() + self._lease, queue)
         flight.started = time.monotonic()
 
         async def call_async() -> Outcome:
