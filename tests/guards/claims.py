@@ -13,6 +13,8 @@ ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
 PG = "tests/stores/postgres/test_store.py::"
 HANDS = f"{PG}test_a_row_in_other_hands_holds_up_no_claim"
 DECIDE = "tests/core/test_decide.py::"
+UNIQUE = "tests/stores/test_constraints.py::test_what_a_unique_index_keeps_out_is_refused_by_its_name"
+TRIGGER = "tests/stores/test_constraints.py::test_what_a_trigger_drops_is_not_called_stored"
 
 KEYS = (
     one(
@@ -35,6 +37,55 @@ KEYS = (
         "if key is not None and key not in self._takeovers:",
         suite("test_other_arguments_do_not_make_another_task", "nats"),
         put="if key is not None:\n                return [[write]]\n            if False:",
+    ),
+)
+
+KEPT_OUT = (
+    one(
+        "postgres: only a submit that is there is taken for one whose reply was lost",
+        "stores/postgres/submits.py",
+        "if not await calls.run(_any_stored(calls, tasks)):",
+        f"{UNIQUE}[postgres-lone]",
+        f"{UNIQUE}[postgres-batch]",
+        put="if False:",
+    ),
+    one(
+        "postgres: a submit with a key passes over its key's row alone",
+        "stores/postgres/submit.sql",
+        "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
+        f"{UNIQUE}[postgres-key]",
+        put="ON CONFLICT DO NOTHING",
+    ),
+    one(
+        "postgres: a lone task that a trigger dropped is not stored",
+        "stores/postgres/submits.py",
+        'if created_at is None and statement.get_statusmsg() != "INSERT 0 1":',
+        f"{TRIGGER}[postgres-lone]",
+        put="if False:",
+    ),
+    one(
+        "postgres: tasks of a batch that a trigger dropped are not stored",
+        "stores/postgres/submits.py",
+        "if stored != number:",
+        f"{TRIGGER}[postgres-alike]",
+        f"{TRIGGER}[postgres-batch]",
+        put="if False:",
+    ),
+    one(
+        "sqlite: a lone submit passes over its own row alone",
+        SQLITE,
+        "ON CONFLICT (id) DO NOTHING",
+        f"{UNIQUE}[sqlite-lone]",
+        put="ON CONFLICT DO NOTHING",
+        within="-- name: insert_one",
+    ),
+    one(
+        "sqlite: a task that a trigger dropped is not stored",
+        "stores/sqlite/inserting.py",
+        "if stored < len(tasks):",
+        f"{TRIGGER}[sqlite-lone]",
+        f"{TRIGGER}[sqlite-batch]",
+        put="if False:",
     ),
 )
 
@@ -360,4 +411,4 @@ LEASES = (
     ),
 )
 
-GUARDS = (*KEYS, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES)
+GUARDS = (*KEYS, *KEPT_OUT, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES)

@@ -8,7 +8,7 @@ TaskLibError
 │   ├── InvalidConfig                     a setting out of its range, or unknown
 │   ├── InvalidTask, InvalidWorkerId      the claim door's words for the same
 │   └── TaskDefinitionError               a function that cannot be a task
-├── TaskConflict                   the task is not in a state that allows this
+├── TaskConflict                   the task is not in a state that allows this, or a unique index of yours is against it
 │   ├── TaskAlreadyClaimed, TaskNotClaimed, WrongWorker, TaskCompleted, TaskFailed, TaskCancelled,
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
 ├── TaskNotFound (LookupError)
@@ -19,7 +19,7 @@ TaskLibError
     ├── StoreUnavailable           passing: try again
     ├── StoreBusy                  passing: the store did not answer within its deadline
     ├── StoreFull                  passing once there is room
-    ├── StoreRefused               lasting: wrong password, no such database
+    ├── StoreRefused               lasting: wrong password, no such database, a trigger that drops what is stored
     ├── SchemaMismatch             lasting: older, newer or foreign schema
     └── StoreClosed
 """
@@ -91,7 +91,8 @@ class TaskNotFound(TaskLibError, LookupError):
 
 class TaskConflict(TaskLibError):
     """The task is in a state that does not allow this. `state` is the state it was found in; where the conflict is
-    about a claim, `version` and `worker_id` say whose it is now."""
+    about a claim, `version` and `worker_id` say whose it is now. Also what a unique index that somebody put on the table
+    keeps out: the text names the index."""
 
     code = "task_conflict"
 

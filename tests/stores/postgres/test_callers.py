@@ -20,7 +20,7 @@ from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from tasklib.core.errors import Unsupported
+from tasklib.core.errors import SchemaMismatch, TaskConflict, TaskLibError, Unsupported
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
 from tasklib.stores.postgres import PostgresStore
@@ -298,6 +298,38 @@ async def test_a_key_that_is_rolled_back_is_the_next_one_s(store: PostgresStore,
         await until_blocked(postgres_server)
         await rollback()
         assert await waiting == [Inserted(second.id, True)]
+
+
+@drivers
+@pytest.mark.parametrize("tables", ["", "CREATE TABLE {schema}.tasks (id int)"], ids=["none", "somebody else's"])
+async def test_a_database_without_the_queue_is_told_in_a_line(
+    postgres_url: str, postgres_server: str, schema: str, driver: Any, tables: str
+):
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(tables.format(schema=schema).encode())
+    store = PostgresStore(postgres_url)
+    async with driver(postgres_server) as (connection, _, rollback):
+        with pytest.raises(SchemaMismatch, match="tasklib migrate") as refusal:
+            await insert_on(store, connection, new_task())
+        await rollback()
+    assert "this connection is not the queue's" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert not isinstance(refusal.value.__cause__, (TaskLibError, type(None))), "the driver's own"
+
+
+@drivers
+async def test_what_a_unique_index_keeps_out_is_refused_by_its_name(
+    store: PostgresStore, postgres_server: str, schema: str, driver: Any
+):
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE UNIQUE INDEX one_waiting ON {schema}.tasks (name) WHERE state = 'pending'".encode())
+    await submit(store)
+    async with driver(postgres_server) as (connection, _, rollback):
+        with pytest.raises(TaskConflict, match="one_waiting") as refusal:
+            await insert_on(store, connection, new_task())
+        await rollback()
+    assert "\n" not in str(refusal.value)
+    assert not isinstance(refusal.value.__cause__, (TaskLibError, type(None))), "the driver's own"
 
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])

@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
-from tasklib.core.errors import Unsupported
+from tasklib.core.errors import SchemaMismatch, TaskConflict, Unsupported
+from tasklib.stores.postgres import failures
 from tasklib.stores.postgres.submits import Query
 
 ACCEPTED = (
@@ -27,6 +28,9 @@ T = TypeVar("T")
 Steps: TypeAlias = Generator[Query, Rows, T]
 """What to ask, and what to make of the answers."""
 
+_NO_QUEUE = {error.sqlstate for error in failures.SCHEMA}
+_CONFLICTS = {error.sqlstate for error in failures.CONFLICTS}
+_SERIALIZATION = "40001"
 _PARAMETER = re.compile(r"\$(\d+)")
 
 
@@ -73,8 +77,10 @@ def _drive(execute: SyncExecute, steps: Steps[T], sql: dict[str, str], style: _S
         try:
             rows = execute(*_rendered(query, sql, style))
         except Exception as error:
-            _explain(error)
-            raise
+            told = _told(error)
+            if told is error:
+                raise
+            raise told from error
         try:
             query = steps.send(rows)
         except StopIteration as end:
@@ -88,8 +94,10 @@ async def _drive_async(execute: AsyncExecute, steps: Steps[T], sql: dict[str, st
         try:
             rows = await execute(*_rendered(query, sql, style))
         except Exception as error:
-            _explain(error)
-            raise
+            told = _told(error)
+            if told is error:
+                raise
+            raise told from error
         try:
             query = steps.send(rows)
         except StopIteration as end:
@@ -126,15 +134,29 @@ def _element(value: Any) -> str:
     return f'"{escaped}"'
 
 
-def _explain(error: Exception) -> None:
-    """A snapshot that was taken before the other transaction's commit cannot see its row."""
-    causes = (error, getattr(error, "orig", None), error.__cause__)
-    codes = {getattr(cause, name, None) for cause in causes for name in ("sqlstate", "pgcode")}
-    if "40001" in codes:
+def _told(error: Exception) -> Exception:
+    """What only tasklib can explain, in its words. Everything else is the driver's own, and comes back as it is."""
+    server = next((cause for cause in (error, getattr(error, "orig", None), error.__cause__) if _sqlstate(cause)), None)
+    code, text = _sqlstate(server), str(server).partition("\n")[0]
+    if code in _NO_QUEUE:
+        return SchemaMismatch(
+            f"the queue's tables are not where this connection leads to ({text}): run `tasklib migrate`, or this "
+            "connection is not the queue's"
+        )
+    if code in _CONFLICTS:
+        return TaskConflict(f"PostgreSQL refused: {text}")
+    if code == _SERIALIZATION:  # a snapshot that was taken before the other transaction's commit cannot see its row
         error.add_note(
             "tasklib: another transaction took one of these idempotency keys after this one's snapshot was taken; "
             "run this transaction again"
         )
+    return error
+
+
+def _sqlstate(error: object) -> str | None:
+    """psycopg2 has another name for it."""
+    code: str | None = getattr(error, "sqlstate", None) or getattr(error, "pgcode", None)
+    return code
 
 
 def _asyncpg(connection: Any) -> AsyncExecute:

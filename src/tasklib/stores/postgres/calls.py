@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreUnavailable
+from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreUnavailable, TaskLibError
 from tasklib.stores.postgres.connect import Connection, Target, connect
 from tasklib.stores.postgres.deadlines import Deadline, Deadlines
 from tasklib.stores.postgres.failures import Remedy, remedy, translate
@@ -100,6 +100,8 @@ class Calls:
                     raise _given_up(refusal, self.call_timeout) from error  # there was no time left to be refused again
                 cure = remedy(error)
                 in_doubt = connection is not None and cure is Remedy.RECONNECT
+                if isinstance(error, TaskLibError):
+                    raise
                 if cure is Remedy.NONE or (in_doubt and not repeat):
                     raise translate(error) from error
                 if self._pool is None:

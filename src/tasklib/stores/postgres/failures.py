@@ -14,6 +14,7 @@ from tasklib.core.errors import (
     StoreFull,
     StoreRefused,
     StoreUnavailable,
+    TaskConflict,
     TaskLibError,
 )
 
@@ -48,7 +49,13 @@ _REFUSED = (
     asyncpg.DatabaseDroppedError,
     asyncpg.ClientConfigurationError,
 )
-_SCHEMA = (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError, asyncpg.InvalidSchemaNameError)
+SCHEMA = (
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedColumnError,
+    asyncpg.InvalidSchemaNameError,
+    asyncpg.InvalidColumnReferenceError,  # there is no unique index of idempotency keys
+)
+CONFLICTS = (asyncpg.UniqueViolationError, asyncpg.ExclusionViolationError)
 _TOO_LATE = (TimeoutError, asyncpg.QueryCanceledError, asyncpg.LockNotAvailableError)
 _NO_STATEMENT = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 
@@ -68,8 +75,10 @@ def translate(error: Exception) -> Exception:
     text = _text(error)
     if isinstance(error, _REFUSED):
         return StoreRefused(f"PostgreSQL refused: {text}")
-    if isinstance(error, _SCHEMA):
+    if isinstance(error, SCHEMA):
         return SchemaMismatch(f"the tables are not what this version of tasklib expects: {text}; run: tasklib migrate")
+    if isinstance(error, CONFLICTS):  # the text names the index
+        return TaskConflict(f"PostgreSQL refused: {text}")
     if isinstance(error, asyncpg.DiskFullError):
         return StoreFull(f"PostgreSQL is out of disk space: {text}")
     if isinstance(error, (*_TOO_LATE, *_UNDONE, asyncpg.InsufficientResourcesError)):

@@ -30,54 +30,53 @@ RETURNING created_at;
 
 -- name: insert_alike
 -- Tasks that differ in id and payload alone, as submit_many makes them: the payloads are one document, the rest is said
--- once. $1 ids, $2 payloads, $8 delay, $9 run_at, $12 offset, $13 whom to wake (NULL: nobody)
-WITH made AS (
-    INSERT INTO {schema}.tasks (
-        id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
-        scheduled_at, created_at, updated_at, retry_policy, trace, ready
-    )
-    SELECT
-        id, $3::text, 'pending', kwargs, $4::int, $5::int, $6::int, $7::jsonb,
-        coalesce($9::timestamptz, statement_timestamp() + $12::interval + $8::interval),
-        statement_timestamp() + $12::interval,
-        statement_timestamp() + $12::interval,
-        $10::jsonb, $11::text,
-        coalesce($9::timestamptz <= statement_timestamp() + $12::interval, $8::interval <= interval '0')
-    FROM ROWS FROM (unnest($1::uuid[]), jsonb_array_elements($2::jsonb)) AS batch (id, kwargs)
+-- once. $1 ids, $2 payloads, $8 delay, $9 run_at, $12 offset, $13 whom to wake (NULL: nobody). Here and below the workers
+-- are looked at once, as in insert_one, and how many rows were stored is the statement's own status.
+INSERT INTO {schema}.tasks (
+    id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
+    scheduled_at, created_at, updated_at, retry_policy, trace, ready
 )
-SELECT pg_notify({work_channel}, $13::text)::text
-WHERE $13::text IS NOT NULL AND EXISTS (
-    SELECT FROM {schema}.task_workers
-    WHERE listening AND stopped_at IS NULL
-      AND seen_at > statement_timestamp() + $12::interval - interval '1 minute'
-);
+SELECT
+    id, $3::text, 'pending', kwargs, $4::int, $5::int, $6::int, $7::jsonb,
+    coalesce($9::timestamptz, statement_timestamp() + $12::interval + $8::interval),
+    statement_timestamp() + $12::interval,
+    statement_timestamp() + $12::interval,
+    $10::jsonb,
+    CASE WHEN (
+        SELECT pg_notify({work_channel}, $13::text) IS NULL
+        FROM {schema}.task_workers
+        WHERE $13::text IS NOT NULL AND listening AND stopped_at IS NULL
+          AND seen_at > statement_timestamp() + $12::interval - interval '1 minute'
+        LIMIT 1
+    ) THEN NULL ELSE $11::text END,
+    coalesce($9::timestamptz <= statement_timestamp() + $12::interval, $8::interval <= interval '0')
+FROM ROWS FROM (unnest($1::uuid[]), jsonb_array_elements($2::jsonb)) AS batch (id, kwargs);
 
 -- name: insert_many
 -- $12 offset, $13 whom to wake (NULL: nobody)
-WITH made AS (
-    INSERT INTO {schema}.tasks (
-        id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
-        scheduled_at, created_at, updated_at, retry_policy, trace, ready
-    )
-    SELECT
-        id, name, 'pending', kwargs, max_retries, timeout_seconds, priority, tags,
-        coalesce(run_at, statement_timestamp() + $12::interval + delay),
-        statement_timestamp() + $12::interval,
-        statement_timestamp() + $12::interval,
-        retry_policy, trace,
-        coalesce(run_at <= statement_timestamp() + $12::interval, delay <= interval '0')
-    FROM unnest(
-        $1::uuid[], $2::jsonb[], $3::text[], $4::int[], $5::int[], $6::int[], $7::jsonb[],
-        $8::interval[], $9::timestamptz[], $10::jsonb[], $11::text[]
-    ) AS batch (
-        id, kwargs, name, max_retries, timeout_seconds, priority, tags, delay, run_at, retry_policy, trace
-    )
+INSERT INTO {schema}.tasks (
+    id, name, state, kwargs, max_retries, timeout_seconds, priority, tags,
+    scheduled_at, created_at, updated_at, retry_policy, trace, ready
 )
-SELECT pg_notify({work_channel}, $13::text)::text
-WHERE $13::text IS NOT NULL AND EXISTS (
-    SELECT FROM {schema}.task_workers
-    WHERE listening AND stopped_at IS NULL
-      AND seen_at > statement_timestamp() + $12::interval - interval '1 minute'
+SELECT
+    id, name, 'pending', kwargs, max_retries, timeout_seconds, priority, tags,
+    coalesce(run_at, statement_timestamp() + $12::interval + delay),
+    statement_timestamp() + $12::interval,
+    statement_timestamp() + $12::interval,
+    retry_policy,
+    CASE WHEN (
+        SELECT pg_notify({work_channel}, $13::text) IS NULL
+        FROM {schema}.task_workers
+        WHERE $13::text IS NOT NULL AND listening AND stopped_at IS NULL
+          AND seen_at > statement_timestamp() + $12::interval - interval '1 minute'
+        LIMIT 1
+    ) THEN NULL ELSE trace END,
+    coalesce(run_at <= statement_timestamp() + $12::interval, delay <= interval '0')
+FROM unnest(
+    $1::uuid[], $2::jsonb[], $3::text[], $4::int[], $5::int[], $6::int[], $7::jsonb[],
+    $8::interval[], $9::timestamptz[], $10::jsonb[], $11::text[]
+) AS batch (
+    id, kwargs, name, max_retries, timeout_seconds, priority, tags, delay, run_at, retry_policy, trace
 );
 
 -- name: insert_keyed
@@ -103,7 +102,8 @@ WITH batch AS MATERIALIZED (
     FROM batch CROSS JOIN clock
     -- In one order for everybody, so that two batches with the same keys wait for each other and do not deadlock.
     ORDER BY idempotency_key, id
-    ON CONFLICT DO NOTHING
+    -- Of a key alone: what another unique index keeps out is an error, with the name of that index.
+    ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, idempotency_key
 )
 SELECT CAST(id AS text), idempotency_key, true FROM made
@@ -121,3 +121,6 @@ WHERE CAST($3 AS text) IS NOT NULL AND EXISTS (SELECT FROM made) AND EXISTS (
 SELECT CAST(t.id AS text), t.idempotency_key
 FROM jsonb_array_elements_text(CAST($1 AS jsonb)) AS b (idempotency_key)
 JOIN {schema}.tasks t ON t.idempotency_key = b.idempotency_key;
+
+-- name: any_stored
+SELECT EXISTS (SELECT FROM {schema}.tasks WHERE id = ANY($1::uuid[]));

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-import asyncpg
-
-from tasklib.core.errors import StoreBusy
+from tasklib.core.errors import StoreRefused, TaskConflict
 from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
 from tasklib.stores.postgres.calls import Calls
@@ -41,10 +38,22 @@ Steps: TypeAlias = Generator[Query, Sequence[Sequence[Any]], list[Inserted]]
 async def insert(calls: Calls, tasks: Sequence[NewTask], *, dated: bool) -> Sequence[Inserted]:
     if not tasks:
         return []
-    if any(task.idempotency_key is not None for task in _samples(tasks)):
-        return await _drive(calls, inserting(tasks, calls.clock_offset))
-    # Where an id is there already, it is of this very batch, whose reply was lost. All of it was stored then, and what
-    # is not there any more was deleted since.
+    try:
+        if any(task.idempotency_key is not None for task in _samples(tasks)):
+            return await _drive(calls, inserting(tasks, calls.clock_offset))
+        return await _insert_plain(calls, tasks, dated)
+    except TaskConflict:
+        # An id that is there is of this very submit, whose reply was lost. All of it was stored then, and what is not
+        # there any more was deleted since. Otherwise it is somebody's unique index.
+        if not await calls.run(_any_stored(calls, tasks)):
+            raise
+    keyed = [task for task in tasks if task.idempotency_key is not None]
+    found = await _drive(calls, inserting(keyed, calls.clock_offset)) if keyed else []
+    answers = {task.id: answer for task, answer in zip(keyed, found, strict=True)}
+    return [answers.get(task.id) or Inserted(task.id, True) for task in tasks]
+
+
+async def _insert_plain(calls: Calls, tasks: Sequence[NewTask], dated: bool) -> Sequence[Inserted]:
     if len(tasks) == 1:
         return [await calls.run(_one(calls, tasks[0], dated))]
     if isinstance(tasks, Rows) and _are_alike(tasks):
@@ -66,7 +75,11 @@ def inserting(tasks: Sequence[NewTask], clock_offset: float) -> Steps:
     left = _first_of_each_key(tasks)
     for _ in range(_ROUNDS):
         rows = yield Query("insert_keyed", (_document(left), clock_offset, wake_up(left)))
+        made = {UUID(task_id) for task_id, _, is_new in rows if is_new}
         found.update((key, UUID(task_id)) for task_id, key, _ in rows if key is not None)
+        lost = [task for task in left if task.idempotency_key is None and task.id not in made]
+        if lost:
+            raise _dropped(len(lost), len(tasks))
         left = [task for task in left if task.idempotency_key is not None and task.idempotency_key not in found]
         if left:
             rows = yield Query("find_keys", (json.dumps([task.idempotency_key for task in left]),))
@@ -74,7 +87,8 @@ def inserting(tasks: Sequence[NewTask], clock_offset: float) -> Steps:
             left = [task for task in left if task.idempotency_key not in found]
         if not left:
             return [_inserted(task, found) for task in tasks]
-    raise StoreBusy("tasks with the same idempotency key are inserted and deleted faster than they can be found")
+    # In theory somebody else stores and deletes the same keys in each of the rounds, between two statements.
+    raise _dropped(len(left), len(tasks))
 
 
 def wake_up(tasks: Sequence[NewTask]) -> str | None:
@@ -103,11 +117,11 @@ def _one(calls: Calls, task: NewTask, dated: bool) -> Callable[[Connection, floa
     )
 
     async def send(connection: Connection, timeout: float) -> Inserted:
-        try:
-            statement = connection.kept.get(sql) or await connection.keep(sql)
-            return Inserted(task.id, True, await statement.fetchval(*values))
-        except asyncpg.UniqueViolationError:
-            return Inserted(task.id, True)
+        statement = connection.kept.get(sql) or await connection.keep(sql)
+        created_at = await statement.fetchval(*values)
+        if created_at is None and statement.get_statusmsg() != "INSERT 0 1":
+            raise _dropped(1, 1)
+        return Inserted(task.id, True, created_at)
 
     return send
 
@@ -136,7 +150,7 @@ def _alike(calls: Calls, tasks: Rows[NewTask]) -> Callable[[Connection, float], 
         calls.offset,
         wake_up([first]),
     )
-    return _batch(calls.sql["insert_alike"], values)
+    return _batch(calls.sql["insert_alike"], values, len(tasks))
 
 
 def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float], Any]:
@@ -145,15 +159,34 @@ def _many(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float
     )
     delays = tuple(map(_delay, delays))
     columns = (ids, payloads, names, retries, timeouts, priorities, tags, delays, times, policies, traces)
-    return _batch(calls.sql["insert_many"], (*columns, calls.offset, wake_up(tasks)))
+    return _batch(calls.sql["insert_many"], (*columns, calls.offset, wake_up(tasks)), len(tasks))
 
 
-def _batch(sql: str, values: tuple[Any, ...]) -> Callable[[Connection, float], Any]:
+def _batch(sql: str, values: tuple[Any, ...], number: int) -> Callable[[Connection, float], Any]:
     async def send(connection: Connection, timeout: float) -> None:
-        with suppress(asyncpg.UniqueViolationError):
-            await connection.fetchrow(sql, *values, timeout=timeout)
+        status = await connection.execute(sql, *values, timeout=timeout)
+        stored = int(status.rpartition(" ")[2])
+        if stored != number:
+            raise _dropped(number - stored, number)
 
     return send
+
+
+def _any_stored(calls: Calls, tasks: Sequence[NewTask]) -> Callable[[Connection, float], Any]:
+    ids = [task.id for task in tasks]
+
+    async def send(connection: Connection, timeout: float) -> bool:
+        return bool(await connection.fetchval(calls.sql["any_stored"], ids, timeout=timeout))
+
+    return send
+
+
+def _dropped(number: int, of: int) -> StoreRefused:
+    """The statement went well, and rows are missing."""
+    others = "" if number == of else "; the others are stored"
+    return StoreRefused(
+        f"{number} of {of} tasks were not stored: a trigger or a rule on the table tasks dropped them{others}"
+    )
 
 
 def _delay(seconds: float | None) -> timedelta:

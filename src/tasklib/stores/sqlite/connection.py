@@ -13,6 +13,7 @@ from tasklib.core.errors import (
     StoreFull,
     StoreRefused,
     StoreUnavailable,
+    TaskConflict,
     TaskLibError,
 )
 from tasklib.stores.sqlite import filesystem, filters
@@ -86,6 +87,8 @@ def translated(error: apsw.Error, address: Address) -> TaskLibError:
             return _disk_trouble(text, address)
         case apsw.NoMemError():
             return StoreUnavailable(f"{address}: out of memory")
+        case apsw.ConstraintError() if text.startswith("UNIQUE"):  # it names the index, or its columns
+            return TaskConflict(f"{address} refused: {text}")
         case apsw.SQLError() if any(missing in text for missing in _MISSING):
             return SchemaMismatch(f"{address}: {text}; somebody changed the schema of the queue")
         case _:

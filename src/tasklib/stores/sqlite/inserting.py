@@ -6,8 +6,11 @@ import json
 from collections.abc import Sequence
 from uuid import UUID
 
+import apsw
+
+from tasklib.core.errors import StoreRefused
 from tasklib.core.task import NewTask
-from tasklib.stores.sqlite.batches import SQL, Target, chunks, rows_of, run_batch
+from tasklib.stores.sqlite.batches import SQL, Target, chunks, rows_of, run_batch, values_of
 from tasklib.stores.sqlite.looking import now
 from tasklib.stores.sqlite.rows import new_row, seconds
 from tasklib.stores.values import Inserted
@@ -15,17 +18,21 @@ from tasklib.stores.values import Inserted
 
 def insert(target: Target, tasks: Sequence[NewTask], clock_offset: float) -> list[Inserted]:
     """Inside the caller's transaction, or a transaction of its own where `is_one_statement` says so."""
+    stored = 0
     if is_one_statement(tasks):
         target.execute(SQL["insert_one"], (*new_row(tasks[0]), seconds(clock_offset)))
-        return [Inserted(tasks[0].id, True)]
-    # The tasks of one call are created at one instant; a lone one reads the clock in its own statement.
-    created = None if len(tasks) == 1 else now(target, clock_offset)
-    for chunk in chunks([new_row(task) for task in tasks]):
-        run_batch(target, "insert", (created, seconds(clock_offset)), chunk)
+        stored = _changes(target)
+    else:
+        # The tasks of one call are created at one instant; a lone one reads the clock in its own statement.
+        created = None if len(tasks) == 1 else now(target, clock_offset)
+        for chunk in chunks([new_row(task) for task in tasks]):
+            run_batch(target, "insert", (created, seconds(clock_offset)), chunk)
+            stored += _changes(target)
     keys = [task.idempotency_key for task in tasks if task.idempotency_key is not None]
-    if not keys:
-        return [Inserted(task.id, True) for task in tasks]
-    return _resolved(target, tasks, keys)
+    owners = _owners(target, keys) if keys else {}
+    if stored < len(tasks):
+        _check_all_there(target, [task for task in tasks if task.idempotency_key not in owners])
+    return _answers(tasks, owners) if keys else [Inserted(task.id, True) for task in tasks]
 
 
 def is_one_statement(tasks: Sequence[NewTask]) -> bool:
@@ -37,8 +44,24 @@ def names_due(tasks: Sequence[NewTask]) -> list[str]:
     return [task.name for task in tasks if not task.delay_seconds]
 
 
-def _resolved(target: Target, tasks: Sequence[NewTask], keys: list[str]) -> list[Inserted]:
-    found = {key: UUID(task_id) for key, task_id in rows_of(target, SQL["ids_of_keys"], {"keys": json.dumps(keys)})}
+def _changes(target: Target) -> int:
+    """Rows that the last statement stored."""
+    return (target if isinstance(target, apsw.Connection) else target.connection).changes()
+
+
+def _check_all_there(target: Target, tasks: Sequence[NewTask]) -> None:
+    """What was there before is well; what is not there after its insert was dropped."""
+    ids = sorted({str(task.id) for task in tasks})
+    dropped = len(ids) - len(values_of(target, SQL["existing_ids"], {"ids": json.dumps(ids)}))
+    if dropped:
+        raise StoreRefused(f"nothing was stored: a trigger on the table tasks dropped {dropped} of the tasks")
+
+
+def _owners(target: Target, keys: list[str]) -> dict[str | None, UUID]:
+    return {key: UUID(task_id) for key, task_id in rows_of(target, SQL["ids_of_keys"], {"keys": json.dumps(keys)})}
+
+
+def _answers(tasks: Sequence[NewTask], owners: dict[str | None, UUID]) -> list[Inserted]:
     inserted = []
     answered: set[str] = set()
     for task in tasks:
@@ -47,7 +70,7 @@ def _resolved(target: Target, tasks: Sequence[NewTask], keys: list[str]) -> list
             inserted.append(Inserted(task.id, True))
         else:
             # Without the key, a row with this very id was there before, and has another key.
-            created = found.get(key) == task.id and key not in answered
-            inserted.append(Inserted(found.get(key, task.id), created))
+            created = owners.get(key) == task.id and key not in answered
+            inserted.append(Inserted(owners.get(key, task.id), created))
             answered.add(key)
     return inserted

@@ -39,7 +39,9 @@ SELECT id, name, 'pending', due, now, now, kwargs, max_retries, timeout_seconds,
     tags, idempotency_key, retry_policy, trace, due <= now
 FROM scheduled
 WHERE true
-ON CONFLICT DO NOTHING
+-- Of these two alone: what another unique index keeps out is an error, with the name of that index.
+ON CONFLICT (id) DO NOTHING
+ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
 
 -- A lone task without a key, its values as in `batch`; ?13 is the offset.
 -- name: insert_one
@@ -57,7 +59,7 @@ INSERT INTO tasks (id, name, state, scheduled_at, created_at, updated_at, kwargs
 SELECT ?1, ?2, 'pending', due, now, now, ?3, ?4, ?7, ?8, ?9, ?10, ?11, ?12, due <= now
 FROM timed
 WHERE true
-ON CONFLICT DO NOTHING
+ON CONFLICT (id) DO NOTHING
 
 -- name: ids_of_keys
 SELECT json_group_array(json_array(idempotency_key, id)) FROM tasks
