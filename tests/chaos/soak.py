@@ -30,7 +30,7 @@ from tests.chaos.world import World
 
 CREW = {"steady": 1, "worker": 2, "submitter": 1, "operator": 1, "agent": 1}
 EVERY = 10.0
-KEEP = 20.0
+KEEP = 60.0
 """Retention, so that the table has a level to stay at."""
 SETTINGS = {"keep_completed_seconds": KEEP, "keep_failed_seconds": KEEP}
 SERVER = {"max_wal_size": "64MB", "min_wal_size": "32MB"}

@@ -13,6 +13,10 @@ ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
 PG = "tests/stores/postgres/test_store.py::"
 HANDS = f"{PG}test_a_row_in_other_hands_holds_up_no_claim"
 DECIDE = "tests/core/test_decide.py::"
+NATS_LOST = (
+    "tests/stores/nats/test_faults.py"
+    "::test_a_submit_whose_reply_was_lost_brings_nothing_back_that_was_deleted_meanwhile"
+)
 UNIQUE = "tests/stores/test_constraints.py::test_what_a_unique_index_keeps_out_is_refused_by_its_name"
 TRIGGER = "tests/stores/test_constraints.py::test_what_a_trigger_drops_is_not_called_stored"
 
@@ -70,6 +74,21 @@ KEPT_OUT = (
         f"{TRIGGER}[postgres-alike]",
         f"{TRIGGER}[postgres-batch]",
         put="if False:",
+    ),
+    one(
+        "nats: a submit whose reply was lost brings nothing back",
+        "stores/nats/submits.py",
+        "if any(keys.task(task_id) in found for task_id in self._left):",
+        f"{NATS_LOST}[1-key]",
+        f"{NATS_LOST}[3-None]",
+        put="if all(keys.task(task_id) in found and not found[keys.task(task_id)].deleted for task_id in self._left):",
+    ),
+    one(
+        "retention waits until no submit is repeated",
+        "worker/janitor.py",
+        "max(keep, config.call_timeout_seconds + SUBMIT_SLACK_SECONDS)",
+        "tests/worker/test_recovery.py::test_retention_keeps_a_task_while_its_submit_may_be_repeated",
+        put="keep",
     ),
     one(
         "sqlite: a lone submit passes over its own row alone",

@@ -11,7 +11,8 @@ from tasklib import Config, TaskState, TaskWorker, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange, Filter
-from tasklib.worker.janitor import Janitor
+from tasklib.testing.suite.builders import new_task
+from tasklib.worker.janitor import SUBMIT_SLACK_SECONDS, Janitor
 from tests.queues import as_default
 from tests.servers import PostgresServer
 from tests.waiting import eventually_async
@@ -86,6 +87,25 @@ async def test_retention_removes_what_is_old_enough(backend_url: str, registry: 
         assert await janitor.prune() == 1
         assert await engine.get(bad.id) is None
         assert (await engine.stats()).get("maybe") is None or (await engine.stats())["maybe"].completed == 0
+
+
+async def test_retention_keeps_a_task_while_its_submit_may_be_repeated(backend_url: str, registry: Registry):
+    @task(registry=registry)
+    def quick() -> None:
+        pass
+
+    config = Config(database_url=backend_url, keep_completed_seconds=0, call_timeout_seconds=60)
+    async with as_default(Engine(config)) as engine:
+        submitted = [new_task("quick")]
+        await engine.submit(submitted)
+        await TaskWorker(engine=engine, registry=registry, burst=True, handle_signals=False).run()
+        janitor = Janitor(engine, lambda: None)
+        engine.advance(60)
+        assert await janitor.prune() == 0
+        await engine.submit(submitted)  # as is done when nobody answered
+        assert (await engine.need(submitted[0].id)).state == "completed", "it is not to run again"
+        engine.advance(SUBMIT_SLACK_SECONDS + 1)
+        assert await janitor.prune() == 1
 
 
 async def test_pause_holds_everything_until_resume(engine: Engine, registry: Registry, serve: Serve):

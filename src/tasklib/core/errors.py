@@ -91,8 +91,8 @@ class TaskNotFound(TaskLibError, LookupError):
 
 class TaskConflict(TaskLibError):
     """The task is in a state that does not allow this. `state` is the state it was found in; where the conflict is
-    about a claim, `version` and `worker_id` say whose it is now. Also what a unique index that somebody put on the table
-    keeps out: the text names the index."""
+    about a claim, `version` and `worker_id` say whose it is now. Also what a unique index that somebody put on the
+    table keeps out: the text names the index."""
 
     code = "task_conflict"
 

@@ -67,7 +67,7 @@ class Config(BaseSettings):
     shutdown_grace_seconds: Number = Field(default=30.0, ge=0, le=1e9)
     """How long running tasks may go on after a stop signal."""
     keep_completed_seconds: Number | None = Field(default=None, ge=0)
-    """Retention of completed and cancelled tasks; None keeps them for ever."""
+    """Retention of completed and cancelled tasks; None keeps them for ever. Never less than a submit may take."""
     keep_failed_seconds: Number | None = Field(default=None, ge=0)
     max_payload_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
     max_result_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)

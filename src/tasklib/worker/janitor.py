@@ -16,6 +16,8 @@ log = logging.getLogger("tasklib.worker")
 EXPIRE_BATCH = 500
 PRUNE_BATCH = 1000
 PRUNE_EVERY_SECONDS = 60.0
+SUBMIT_SLACK_SECONDS = 30.0
+"""What a submit may still take on its way to the database once its caller's deadline is over."""
 TIDY_EVERY_SECONDS = 300.0
 SAMPLE_EVERY_SECONDS = 60.0
 
@@ -53,7 +55,9 @@ class Janitor:
         ):
             if keep is None:
                 continue
-            while (count := await self._engine.prune(states, keep, PRUNE_BATCH)) > 0:
+            # A submit whose reply was lost is sent again until its deadline, and is to find its task.
+            age = max(keep, config.call_timeout_seconds + SUBMIT_SLACK_SECONDS)
+            while (count := await self._engine.prune(states, age, PRUNE_BATCH)) > 0:
                 removed += count
                 await asyncio.sleep(0)
         if removed:

@@ -71,6 +71,23 @@ async def test_a_batch_is_stored_once(store: NatsStore, proxy: Proxy, fault: Fau
     assert await number_of(store) == 50
 
 
+@pytest.mark.parametrize("key", [None, "key"])
+@pytest.mark.parametrize("number", [1, 3])
+async def test_a_submit_whose_reply_was_lost_brings_nothing_back_that_was_deleted_meanwhile(
+    store: NatsStore, number: int, key: str | None
+):
+    """It was stored whole or not at all: if one of it was there, all of it was."""
+    tasks = [new_task(key=key), *(new_task() for _ in range(1, number))]
+    await store.insert(tasks)
+    [running] = await claim(store, 1)
+    await apply(store, completed(running))
+    assert await store.delete([(running.id, 2)]) == [Verdict.APPLIED]
+    again = await store.insert(tasks)  # as is done when nobody answered
+    assert again == [Inserted(task.id, True) for task in tasks]
+    assert await number_of(store) == number - 1
+    assert await store.get([running.id]) == [None]
+
+
 @faults
 @pytest.mark.parametrize("limited", [False, True])
 async def test_a_claim_is_not_lost(store: NatsStore, proxy: Proxy, fault: Fault, limited: bool):

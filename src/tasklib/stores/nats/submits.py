@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import NewTask
@@ -142,17 +141,22 @@ class _Slice:
                 *(keys.idem(key) for key, first in self._first.items() if first in self._left),
             ]
         )
-        owners = {
+        owners: dict[str | None, UUID] = {
             key: UUID(json.loads(entry.data)["id"])
             for key in self._first
             if (entry := found.get(keys.idem(key))) is not None and not entry.deleted
         }
+        if any(keys.task(task_id) in found for task_id in self._left):
+            # There, or deleted since: it was this very slice whose reply was lost, and it was stored whole.
+            for task, _ in list(self._left.values()):
+                owner = owners.get(task.idempotency_key, task.id)
+                self._done(task.id, Inserted(owner, owner == task.id))
+            return
         found.update(await self._bucket.read_all({keys.task(owner) for owner in owners.values()} - found.keys()))
         for task, _ in list(self._left.values()):
             key = task.idempotency_key
             if key is None:
-                self._settle_lone(task, found)
-                continue
+                continue  # another's key was in the way
             entry = found.get(keys.idem(key))
             if entry is None:
                 self._takeovers.pop(key, None)
@@ -170,14 +174,6 @@ class _Slice:
                 else:  # the task was deleted by hand, its key was not: the key is free, if that is still so
                     proof = Write(keys.task(owner), 0 if held is None else held.revision, deletes=True)
                     self._takeovers[key] = (entry.revision, [proof])
-
-    def _settle_lone(self, task: NewTask, found: dict[str, Any]) -> None:
-        entry = found.get(keys.task(task.id))
-        if entry is not None and not entry.deleted:
-            self._done(task.id, Inserted(task.id, True))
-        elif entry is not None:
-            _, write = self._left[task.id]
-            self._left[task.id] = (task, write._replace(expected=entry.revision))
 
     def _done(self, task_id: UUID, answer: Inserted) -> None:
         self._answers[task_id] = answer
