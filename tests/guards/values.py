@@ -8,6 +8,7 @@ OPTIONS = "core/options.py"
 T = "tests/core/test_codec.py::"
 REFUSED = f"{T}test_refused_with_the_field_named"
 AGREES = f"{T}test_a_serialisers_text_gets_the_same_verdict"
+REFUSALS = "tests/stores/postgres/test_refusals.py::"
 BATCH = f"{T}test_one_at_the_limits_among_many_gets_its_own_verdict"
 
 VALUES = (
@@ -230,6 +231,41 @@ LITERAL = (
         'return "=" + base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")',
         "tests/stores/nats/test_records.py::test_no_two_texts_share_a_key",
         put='return re.sub(r"[^A-Za-z0-9_-]", "_", text) or "_"',
+    ),
+    one(
+        "postgres: a role or database that may only read is told at once",
+        "stores/postgres/calls.py",
+        "return await why_read_only(connection, timeout)",
+        f"{REFUSALS}test_a_database_whose_sessions_may_only_read",
+        put="return None",
+    ),
+    one(
+        "postgres: of several hosts, too",
+        "stores/postgres/connect.py",
+        "if refused is not None:",
+        f"{REFUSALS}test_a_role_whose_sessions_may_only_read[role-several hosts]",
+        put="if False:",
+    ),
+    one(
+        "postgres: a standby, and a server that may only read for now, are waited for",
+        "stores/postgres/failures.py",
+        "if source not in _READ_ONLY:",
+        f"{REFUSALS}test_a_server_that_may_only_read_for_now_is_waited_for",
+        put="if False:",
+    ),
+    one(
+        "postgres: a connection limit is told at once",
+        "stores/postgres/calls.py",
+        "or at_limit or",
+        f"{REFUSALS}test_a_role_without_a_connection_left",
+        put="or",
+    ),
+    one(
+        "postgres: a pool at its limit waits for its own connections",
+        "stores/postgres/pool.py",
+        "if not self._makes_do(error):",
+        f"{REFUSALS}test_a_pool_that_reaches_the_limit_makes_do_with_what_it_has",
+        put="if True:",
     ),
     one(
         "postgres: a schema's name is an identifier",

@@ -6,17 +6,17 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar
 
 import asyncpg
 
-from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreUnavailable, TaskLibError
+from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreRefused, StoreUnavailable, TaskLibError
 from tasklib.stores.postgres.connect import Connection, Target, connect
 from tasklib.stores.postgres.deadlines import Deadline, Deadlines
-from tasklib.stores.postgres.failures import Remedy, remedy, translate
+from tasklib.stores.postgres.failures import Remedy, connection_limit, remedy, translate, why_read_only
 from tasklib.stores.postgres.pool import Pool
 from tasklib.stores.queries import load
 
@@ -93,7 +93,12 @@ class Calls:
                     result = await work(connection, deadline - loop.time())
             except BaseException as error:
                 if connection is not None:
-                    _return(pool, connection, error)
+                    try:
+                        refused = await _refused(connection, error, deadline - loop.time())
+                    finally:
+                        _return(pool, connection, error)
+                    if refused is not None:
+                        raise refused from error
                 if not isinstance(error, Exception):
                     raise
                 if connection is None and refusal is not None and isinstance(error, TimeoutError):
@@ -102,7 +107,9 @@ class Calls:
                 in_doubt = connection is not None and cure is Remedy.RECONNECT
                 if isinstance(error, TaskLibError):
                     raise
-                if cure is Remedy.NONE or (in_doubt and not repeat):
+                # Told at once; but a session that this call has lost may still be counted for a while.
+                at_limit = connection_limit(error) is not None and refusal is None
+                if cure is Remedy.NONE or at_limit or (in_doubt and not repeat):
                     raise translate(error) from error
                 if self._pool is None:
                     raise StoreClosed("the store was closed during the call") from error
@@ -223,6 +230,13 @@ def _return(pool: Pool, connection: Connection, error: BaseException) -> None:
         pool.release(connection)
     else:
         pool.drop(connection, softly=isinstance(error, (TimeoutError, asyncio.CancelledError)))
+
+
+async def _refused(connection: Connection, error: BaseException, timeout: float) -> StoreRefused | None:
+    if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+        with suppress(Exception):  # whatever it is, it happens again when the call is repeated
+            return await why_read_only(connection, timeout)
+    return None
 
 
 def _given_up(error: Exception, seconds: float) -> Exception:

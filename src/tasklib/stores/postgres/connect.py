@@ -6,13 +6,15 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import asyncpg
 
 from tasklib.core.errors import InvalidConfig
+from tasklib.stores.postgres.failures import why_read_only
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _SCHEME = re.compile(r"postgres(ql)?(\+[a-z0-9_]+)?")
@@ -135,6 +137,7 @@ async def connect(target: Target, settings: dict[str, str], timeout: float) -> C
     """The first host that answers and fits. Each gets its share of the time, so that one that is silent does not use
     up the time of the next."""
     error: BaseException | None = None
+    unfit: list[tuple[str | None, int | None]] = []
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
     for index, (host, port) in enumerate(target.hosts):
@@ -157,10 +160,27 @@ async def connect(target: Target, settings: dict[str, str], timeout: float) -> C
             )
         except _NOT_THIS_HOST as failure:
             error = failure
+            if isinstance(failure, asyncpg.TargetServerAttributeNotMatched):
+                unfit.append((host, port))
         else:
             _watch_socket(connection, target.keepalives)
             return connection
+    if unfit and target.arguments.get("target_session_attrs") == "read-write":
+        await _check_primary(replace(target, hosts=tuple(unfit)), settings, deadline - loop.time())
     raise error or TimeoutError("no time left to connect")
+
+
+async def _check_primary(target: Target, settings: dict[str, str], timeout: float) -> None:
+    """Raises if one of these hosts is the primary, and it is a lasting setting that lets us only read there."""
+    target = replace(target, arguments={**target.arguments, "target_session_attrs": "primary"})
+    with suppress(*_NOT_THIS_HOST):
+        connection = await connect(target, settings, timeout)
+        try:
+            refused = await why_read_only(connection, timeout)
+        finally:
+            connection.terminate()
+        if refused is not None:
+            raise refused
 
 
 def _watch_socket(connection: Connection, keepalives: dict[str, int]) -> None:

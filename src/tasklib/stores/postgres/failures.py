@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import asyncpg
 
@@ -37,6 +38,21 @@ _GONE = (
     asyncpg.ReadOnlySQLTransactionError,  # a primary that became a standby under us
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
+_NO_WRITES = (asyncpg.ReadOnlySQLTransactionError, asyncpg.TargetServerAttributeNotMatched)
+_LIMITS = {"InitializeSessionUserId": "role", "CheckMyDatabase": "database"}
+"""Whose limit is reached: by the function that found it, because the text is in the server's language."""
+_READ_ONLY = {
+    "user": "this role (ALTER ROLE)",
+    "database": "this database (ALTER DATABASE)",
+    "database user": "this role in this database (ALTER ROLE ... IN DATABASE)",
+    "client": "this session, by the options of the database URL",
+}
+"""For whom somebody set it, by PostgreSQL's word for where a setting comes from. That of the whole server is not among
+them: it is made for a while when servers change places."""
+_WHY_READ_ONLY = """
+SELECT source FROM pg_settings
+WHERE name = 'default_transaction_read_only' AND setting = 'on' AND NOT pg_is_in_recovery()
+"""
 _UNDONE = (
     asyncpg.SerializationError,
     asyncpg.DeadlockDetectedError,
@@ -68,6 +84,22 @@ def remedy(error: Exception) -> Remedy:
     return Remedy.REPEAT if isinstance(error, _UNDONE) else Remedy.NONE
 
 
+def connection_limit(error: BaseException) -> str | None:
+    """Whether it is the role or the database that may have no more connections. A server that has none left is not
+    meant: others give theirs back all the time."""
+    if isinstance(error, asyncpg.TooManyConnectionsError):
+        return _LIMITS.get(error.server_source_function or "")
+    return None
+
+
+async def why_read_only(connection: Any, timeout: float) -> StoreRefused | None:
+    """For a session that cannot write: what lasts, as opposed to a standby, which may become the primary."""
+    source = await connection.fetchval(_WHY_READ_ONLY, timeout=timeout)
+    if source not in _READ_ONLY:
+        return None
+    return StoreRefused(f"PostgreSQL refused: default_transaction_read_only is on for {_READ_ONLY[source]}")
+
+
 def translate(error: Exception) -> Exception:
     """The error for the caller. What is not the database's fault comes back as it is."""
     if isinstance(error, TaskLibError):
@@ -81,6 +113,13 @@ def translate(error: Exception) -> Exception:
         return TaskConflict(f"PostgreSQL refused: {text}")
     if isinstance(error, asyncpg.DiskFullError):
         return StoreFull(f"PostgreSQL is out of disk space: {text}")
+    if (owner := connection_limit(error)) is not None:
+        return StoreBusy(f"the CONNECTION LIMIT of the {owner} is used up: {text}")
+    if isinstance(error, asyncpg.TooManyConnectionsError):
+        return StoreBusy(f"all connections that the server may have (max_connections) are in use: {text}")
+    if isinstance(error, _NO_WRITES):
+        where = "a standby, or default_transaction_read_only is on for the whole server"
+        return StoreUnavailable(f"PostgreSQL takes no writes: {text}; it is {where}")
     if isinstance(error, (*_TOO_LATE, *_UNDONE, asyncpg.InsufficientResourcesError)):
         return StoreBusy(f"PostgreSQL did not answer within the deadline: {text}")
     if isinstance(error, _NO_STATEMENT):

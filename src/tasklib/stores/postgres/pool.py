@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 
 from tasklib.core.errors import StoreBusy, StoreClosed
 from tasklib.stores.postgres.connect import Connection
+from tasklib.stores.postgres.failures import connection_limit
 
 IDLE_SECONDS = 30.0
 """Longer than the pause between two heartbeats: a connection for each would cost more than it saves."""
@@ -45,8 +46,14 @@ class Pool:
             if connection is not None:
                 return connection
             if len(self._members) + self._connecting < self._size:
-                return await self._grow(deadline)
-            connection = await self._wait(deadline)
+                try:
+                    return await self._grow(deadline)
+                except BaseException as error:
+                    if not self._makes_do(error):
+                        self._hand_over(None)
+                        raise
+                    connection = self.take()
+            connection = connection or await self._wait(deadline)
             if connection is not None:
                 return connection
 
@@ -145,9 +152,6 @@ class Pool:
         self._connecting += 1
         try:
             connection = await self._connect(deadline - self._loop.time())
-        except BaseException:
-            self._hand_over(None)
-            raise
         finally:
             self._connecting -= 1
         if self._closed:
@@ -156,6 +160,10 @@ class Pool:
         self._members.add(connection)
         self._busy.add(connection)
         return connection
+
+    def _makes_do(self, error: BaseException) -> bool:
+        """We may have no more connections: one of those that we have, or are about to have, will come free."""
+        return connection_limit(error) is not None and self.connections + self._connecting > 0 and not self._closed
 
     async def _wait(self, deadline: float) -> Connection | None:
         """A connection, or None: there may be room for one more."""
@@ -172,7 +180,7 @@ class Pool:
                 else:
                     self._hand_over(None)
             if isinstance(error, TimeoutError):
-                raise StoreBusy(f"all {self._size} connections stayed in use until the deadline") from None
+                raise StoreBusy(f"all {len(self._members)} connections stayed in use until the deadline") from None
             raise
 
     def _hand_over(self, connection: Connection | None) -> bool:
