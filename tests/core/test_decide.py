@@ -18,7 +18,7 @@ from tasklib.core.errors import (
     TaskNotTerminal,
 )
 from tasklib.core.ids import uuid7
-from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
+from tasklib.core.outcome import Cancelled, Completed, Failed, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, Task, TaskState
 
@@ -73,8 +73,7 @@ def test_success():
 
 
 def test_success_stands_although_somebody_asked_it_to_stop():
-    change = decide.settle(claim(), Completed('{"value":1}'), POLICY, cancel_requested=True)
-    assert (change.state, change.result) == (TaskState.COMPLETED, '{"value":1}')
+    assert decide.settle(claim(), Completed('{"value":1}'), POLICY).if_asked is None
 
 
 @pytest.mark.parametrize(("retry_count", "delay"), [(0, 5), (1, 10), (2, 20)])
@@ -135,27 +134,47 @@ def test_a_child_process_that_died_makes_a_suspect():
 
 def test_released():
     change = decide.settle(claim(2), Released(), POLICY)
-    assert change == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False)
+    assert change._replace(if_asked=None) == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False)
 
 
 def test_snoozed():
     change = decide.settle(claim(2), Snoozed(30), POLICY)
-    assert change == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False, due_in=30)
+    assert change._replace(if_asked=None) == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False, due_in=30)
 
 
 def test_stopped_as_asked():
-    change = decide.settle(claim(1), Cancelled("stopped", run_ms=3), POLICY, cancel_requested=True)
+    change = decide.settle(claim(1), Cancelled("stopped", run_ms=3), POLICY)
     assert (change.state, change.terminal, change.retry_count) == (TaskState.CANCELLED, True, 2)
     assert (change.error, change.due_in, change.bucket) == ("stopped", None, bucket_of(3))
     assert json.loads(change.entry or "")["attempt"] == 2
 
 
-@pytest.mark.parametrize("outcome", [Failed("boom"), Failed("boom", final=True), Released(), Snoozed(5)])
-def test_whatever_does_not_complete_after_it_was_asked_to_stop_is_cancelled(outcome: Outcome):
-    change = decide.settle(claim(1), outcome, POLICY, cancel_requested=True)
-    assert (change.state, change.terminal, change.retry_count, change.due_in) == (TaskState.CANCELLED, True, 2, None)
-    assert change.error
-    assert change.entry
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            decide.settle(claim(1), outcome, POLICY)
+            for outcome in (Failed("boom", run_ms=30), Failed("boom", final=True), Released(), Snoozed(5))
+        ),
+        decide.expire(running(retry_count=1), "the lease ran out"),
+        decide.resume(running(retry_count=1), NOON),
+    ],
+)
+def test_whatever_does_not_complete_after_it_was_asked_to_stop_is_cancelled(change: Change):
+    stopped = change.if_asked
+    assert stopped is not None
+    assert guard(stopped) == guard(change)
+    assert (stopped.state, stopped.terminal, stopped.retry_count) == (TaskState.CANCELLED, True, 2)
+    assert (stopped.due_in, stopped.result, stopped.leaves, stopped.if_asked) == (None, None, None, None)
+    assert stopped.error
+    assert json.loads(stopped.entry or "")["attempt"] == 2
+    assert (stopped.run_ms, stopped.bucket) == (change.run_ms, change.bucket), "which stores may rely on"
+
+
+def test_an_attempt_that_nobody_measured():
+    change = decide.unmeasured(decide.settle(claim(), Failed("boom", run_ms=30), POLICY))
+    assert change.if_asked is not None
+    assert {(each.run_ms, each.bucket) for each in (change, change.if_asked)} == {(0, UNTIMED)}
 
 
 def test_errors_are_cut_in_the_row_and_more_in_the_history():
@@ -185,7 +204,8 @@ def test_an_expired_last_attempt_is_final():
 
 
 def test_an_expired_task_that_was_asked_to_stop_is_cancelled():
-    change = decide.expire(running(cancel_requested_at=NOON), "the lease ran out")
+    change = decide.expire(running(), "the lease ran out").if_asked
+    assert change is not None
     assert (change.state, change.terminal, change.retry_count) == (TaskState.CANCELLED, True, 1)
     assert change.locked_until == NOON
     assert json.loads(change.entry or "")["lost"] is True
@@ -350,10 +370,24 @@ class TestJudge:
     def test_a_row_as_this_write_would_have_left_it_is_already(self):
         assert {judge(change, self.written(change)) for change in self.changes} == {Verdict.ALREADY}
 
-    def test_a_row_that_another_write_changed_is_lost(self):
+    def test_a_row_cancelled_by_this_write_is_already(self):
+        asked = [change for change in self.changes if change.if_asked is not None]
+        assert {judge(change, self.written(change.if_asked)) for change in asked} == {Verdict.ALREADY}
+        assert [decide.written(change, self.written(change.if_asked)) for change in asked] == [
+            change.if_asked for change in asked
+        ]
+
+    def test_a_row_written_as_it_was_meant_shows_no_cancel(self):
         for change in self.changes:
-            for other in self.changes:
-                if other is not change:
+            assert decide.written(change, self.written(change)) is change
+            assert decide.written(change, None) is change
+
+    def test_a_row_that_another_write_changed_is_lost(self):
+        forms = [form for change in self.changes for form in (change, change.if_asked) if form is not None]
+        for change in self.changes:
+            for other in forms:
+                same_end = other.error == (change.if_asked and change.if_asked.error) and other.state == "cancelled"
+                if other is not change and not same_end:
                     assert judge(change, self.written(other)) is Verdict.LOST, (change, other)
 
     def test_a_row_that_has_moved_on_since_is_lost(self):

@@ -43,8 +43,8 @@ def claims(draw: st.DrawFn) -> Claim:
 
 
 @given(claims(), outcomes, policies, spreads, st.booleans())
-def test_every_decision(claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float, cancel_requested: bool):
-    change = decide.settle(claim, outcome, policy, spread, cancel_requested=cancel_requested)
+def test_every_decision(claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float, asked: bool):
+    change = as_written(decide.settle(claim, outcome, policy, spread), asked)
     assert change[:4] == (claim.id, claim.version, claim.worker_id, None)
     if change.state is not TaskState.CANCELLED and claim.max_retries >= 0:
         assert change.retry_count <= claim.max_retries
@@ -59,6 +59,10 @@ def test_every_decision(claim: Claim, outcome: Outcome, policy: RetryPolicy, spr
         entry = json.loads(change.entry)
         assert entry["attempt"] == claim.attempt
         assert entry["error"] == change.error
+
+
+def as_written(change: Change, asked: bool) -> Change:
+    return change.if_asked if asked and change.if_asked is not None else change
 
 
 def gives_up(claim: Claim, change: Change) -> bool:
@@ -94,7 +98,7 @@ def test_a_whole_life(max_retries: int, events: list[tuple[Outcome, bool, bool]]
         max_retries=max_retries,
     )
     starts = released = 0
-    for outcome, expires, cancel_requested in events:
+    for outcome, expires, asked in events:
         if phase_of(task) not in (Phase.PENDING, Phase.WAITING):
             break
         starts += 1
@@ -109,13 +113,10 @@ def test_a_whole_life(max_retries: int, events: list[tuple[Outcome, bool, bool]]
             worker_id="anna",
             locked_until=NOON,
             version=version,
-            cancel_requested_at=NOON if cancel_requested else None,
         )
         assert running.attempts == starts - released <= max_retries + 1
-        if expires:
-            change = decide.expire(running, "lost")
-        else:
-            change = decide.settle(claim, outcome, RetryPolicy.LIBRARY, cancel_requested=cancel_requested)
+        change = decide.expire(running, "lost") if expires else decide.settle(claim, outcome, RetryPolicy.LIBRARY)
+        change = as_written(change, asked)
         released += change.state is TaskState.PENDING
         task = write(running, change)
         assert task.attempts == starts - released

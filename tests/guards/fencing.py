@@ -23,6 +23,7 @@ LISTED = "test_a_lease_extended_after_it_was_listed_is_not_expired"
 LISTED_BESIDE = "test_beside_a_lease_that_expired_an_extended_one_stays"
 OLD_EXTENDS = "test_an_old_claim_cannot_extend"
 OTHER_EXTENDS = "test_another_worker_cannot_extend"
+ASKED = "test_what_ends_without_completing_after_it_was_asked_is_cancelled"
 EACH_EXTENDS = "test_each_lease_of_a_batch_has_its_own_answer"
 
 SQLITE_GUARDS = (
@@ -160,6 +161,13 @@ SQLITE_GUARDS = (
         suite("test_an_unfinished_task_is_not", "sqlite", "running"),
         within="-- name: match_deletable",
     ),
+    one(
+        "sqlite: a request to stop decides in the write",
+        "stores/sqlite/settling.py",
+        "if asked and change.if_asked is not None:",
+        *(suite(ASKED, "sqlite", case) for case in ("failed", "final", "released", "snoozed")),
+        put="if False:",
+    ),
 )
 
 POSTGRES_GUARDS = (
@@ -230,6 +238,17 @@ POSTGRES_GUARDS = (
         suite("test_an_unfinished_task_is_not", "postgres", "running"),
         within="-- name: delete",
     ),
+    Guard(
+        "postgres: a request to stop decides in the write",
+        (
+            Cut(POSTGRES, "t.cancel_requested_at IS NULL OR b.asked_entry IS NULL", "true", "-- name: settle"),
+            Cut(POSTGRES, "t.cancel_requested_at IS NOT NULL AND b.asked_entry", "false AND b.asked_entry"),
+        ),
+        (
+            *(suite(ASKED, "postgres", case) for case in ("failed", "final", "released", "snoozed")),
+            "tests/races/test_inside.py::test_the_first_of_two_that_wait_for_a_running_task_wins",
+        ),
+    ),
 )
 
 NATS_GUARDS = (
@@ -299,6 +318,13 @@ NATS_GUARDS = (
         "stores/nats/operates.py",
         ' or record.head["completed_at"] is None',
         suite("test_an_unfinished_task_is_not", "nats", "running"),
+    ),
+    one(
+        "nats: a request to stop decides in the write",
+        NATS,
+        'if change.if_asked is not None and record.head["cancel_requested_at"] is not None:',
+        *(suite(ASKED, "nats", case) for case in ("failed", "final", "released", "snoozed")),
+        put="if False:",
     ),
 )
 

@@ -155,9 +155,9 @@ CUTS = (
     one(
         "errors in the row are cut",
         "core/decide.py",
-        "error=clip_error(failure.error)",
+        "error=clip_error(error)",
         f"{DECIDE}test_errors_are_cut_in_the_row_and_more_in_the_history",
-        put="error=failure.error",
+        put="error=error",
     ),
     one(
         "errors in the history are cut more",
@@ -176,9 +176,9 @@ CUTS = (
     one(
         "postgres: the history is bounded",
         "stores/postgres/queries.sql",
-        "jsonb_array_length(t.history) >= $16::int",
+        "jsonb_array_length(t.history) >= $19::int",
         suite("test_it_is_bounded_and_keeps_the_first_and_the_latest", "postgres"),
-        put="$16::int < 0",
+        put="$19::int < 0",
     ),
     one(
         "nats: the history is bounded",

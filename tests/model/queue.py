@@ -43,6 +43,8 @@ class Moved(NamedTuple):
     error: str | None = None
     entry: Row | None = None
     result: Any = None
+    if_asked: "Moved | None" = None
+    """What it makes of a task that was asked to stop."""
 
 
 @dataclass
@@ -152,9 +154,8 @@ class Queue:
 
     # -- settle -------------------------------------------------------------------------------------------------------
 
-    def settle(self, held: Held, ending: Ending, started: int, max_retries: int, stop: bool) -> Verdict:
-        """`stop`: the worker knows that it was asked to stop."""
-        moved = _ended(held, ending, started, max_retries, stop, self.now)
+    def settle(self, held: Held, ending: Ending, started: int, max_retries: int) -> Verdict:
+        moved = _ended(held, ending, started, max_retries, self.now)
         return self.write(held.id, held.version, held.worker, moved)
 
     def write(self, task_id: UUID, version: int, worker: str | None, moved: Moved, lock: int | None = None) -> Verdict:
@@ -163,7 +164,10 @@ class Queue:
             return Verdict.MISSING
         same_lock = lock is None or lock == self.locks.get(task_id)
         if row["version"] != version or row["worker_id"] != worker or not same_lock:
-            return Verdict.ALREADY if _is_done(row, version, moved) else Verdict.LOST
+            done = any(_is_done(row, version, form) for form in (moved, moved.if_asked) if form is not None)
+            return Verdict.ALREADY if done else Verdict.LOST
+        if row["cancel_requested_at"] is not None and moved.if_asked is not None:
+            moved = moved.if_asked
         waits, pending = moved.state == "failed" and not moved.over, moved.state == "pending"
         row.update(
             state=moved.state,
@@ -189,10 +193,9 @@ class Queue:
 
     def expire(self, seen: Row, lock: int | None) -> Verdict:
         held = Held(seen["id"], seen["version"], seen["worker_id"], seen["retry_count"])
-        stop = seen["cancel_requested_at"] is not None
-        moved = _ended(held, Ending("failed", 0, LOST), seen["started_at"], seen["max_retries"], stop, self.now)
+        moved = _ended(held, Ending("failed", 0, LOST), seen["started_at"], seen["max_retries"], self.now)
         assert moved.entry is not None
-        moved.entry["lost"] = True
+        moved.entry["lost"] = True  # in both forms: they share it
         return self.write(held.id, held.version, held.worker, moved, lock)
 
     # -- leases -------------------------------------------------------------------------------------------------------
@@ -248,12 +251,13 @@ class Queue:
         attempts = count + (phase_of(seen) in ("running", "failed"))
         text = f"TaskRetried: taken back from worker {seen['worker_id']} by a retry"
         entry: Row = {"attempt": count + 1, "worker": seen["worker_id"], "started": seen["started_at"], "error": text}
-        if runs and seen["cancel_requested_at"] is not None:
-            moved = Moved("cancelled", count + 1, True, error=text, entry=entry)
+        stopped = Moved("cancelled", count + 1, True, error=text, entry=entry) if runs else None
+        if stopped is not None and seen["cancel_requested_at"] is not None:
+            moved = stopped
         elif 0 <= seen["max_retries"] < attempts or self.is_due(seen):
             return None
         else:
-            moved = Moved("pending", attempts, False, self.now, entry=entry if runs else None)
+            moved = Moved("pending", attempts, False, self.now, entry=entry if runs else None, if_asked=stopped)
         return self.write(seen["id"], seen["version"], seen["worker_id"], moved)
 
     def delete(self, task_id: UUID, version: int) -> Verdict:
@@ -332,18 +336,19 @@ def _is_done(row: Row, version: int, moved: Moved) -> bool:
     )
 
 
-def _ended(held: Held, ending: Ending, started: int, max_retries: int, stop: bool, now: int) -> Moved:
+def _ended(held: Held, ending: Ending, started: int, max_retries: int, now: int) -> Moved:
     count = held.retry_count
     entry: Row = {"attempt": count + 1, "worker": held.worker, "started": started, "error": ending.text}
     if ending.kind == "completed":
         return Moved("completed", count, True, result={"value": ending.text})
     if ending.kind in ("released", "snoozed"):
-        if stop:
-            text = "cancelled before it could finish"
-            return Moved("cancelled", count + 1, True, error=text, entry={**entry, "error": text})
-        return Moved("pending", count, False, now + ending.delay if ending.kind == "snoozed" else None)
-    if ending.kind == "stopped" or stop:
-        return Moved("cancelled", count + 1, True, error=ending.text, entry=entry)
+        text = "cancelled before it could finish"
+        stopped = Moved("cancelled", count + 1, True, error=text, entry={**entry, "error": text})
+        due = now + ending.delay if ending.kind == "snoozed" else None
+        return Moved("pending", count, False, due, if_asked=stopped)
+    stopped = Moved("cancelled", count + 1, True, error=ending.text, entry=entry)
+    if ending.kind == "stopped":
+        return stopped
     if ending.kind == "final" or 0 <= max_retries <= count:
-        return Moved("failed", count, True, error=ending.text, entry=entry)
-    return Moved("failed", count + 1, False, now + ending.delay, error=ending.text, entry=entry)
+        return Moved("failed", count, True, error=ending.text, entry=entry, if_asked=stopped)
+    return Moved("failed", count + 1, False, now + ending.delay, error=ending.text, entry=entry, if_asked=stopped)

@@ -78,7 +78,7 @@ class Working(Ground):
         self.all_agree()
         if pause:
             self.jump(pause)
-        self._settle([(claim, ending) for claim in self.claims[before:]], False, via)
+        self._settle([(claim, ending) for claim in self.claims[before:]], via)
 
     @rule(
         worker=workers,
@@ -145,30 +145,35 @@ class Working(Ground):
     # -- settle -------------------------------------------------------------------------------------------------------
 
     @precondition(has("running"))
-    @rule(batch=st.lists(st.tuples(places, endings), min_size=1, max_size=2), stop=rarely, via=vias)
-    def settle(self, batch: list[tuple[int, Ending]], stop: bool, via: int) -> None:
+    @rule(batch=st.lists(st.tuples(places, endings), min_size=1, max_size=2), via=vias)
+    def settle(self, batch: list[tuple[int, Ending]], via: int) -> None:
         running = self.model.in_phase("running")
-        self._settle([(self.held[running[place % len(running)]], ending) for place, ending in batch], stop, via)
+        self._settle([(self.held[running[place % len(running)]], ending) for place, ending in batch], via)
 
     @precondition(has("running"))
     @rule(place=places, ending=endings, via=vias)
     def settle_one(self, place: int, ending: Ending, via: int) -> None:
-        self.settle([(place, ending)], False, via)
+        self.settle([(place, ending)], via)
 
     @precondition(lambda self: self.claims)
     @rule(batch=st.lists(st.tuples(ages, endings), min_size=1, max_size=3), thief=st.none() | workers, via=vias)
     def settle_old(self, batch: list[tuple[int, Ending]], thief: str | None, via: int) -> None:
         """Claims of any age; or the right version under a wrong name, as after a failover that gave it out twice."""
-        self._settle([(of_age(self.claims, age).under(thief), ending) for age, ending in batch], False, via)
+        self._settle([(of_age(self.claims, age).under(thief), ending) for age, ending in batch], via)
 
-    def _settle(self, batch: list[tuple[HeldEverywhere, Ending]], stop: bool, via: int) -> None:
-        expected = [
-            self.model.settle(claim.model, ending, claim.started, claim.max_retries, stop) for claim, ending in batch
-        ]
+    def _settle(self, batch: list[tuple[HeldEverywhere, Ending]], via: int) -> None:
+        expected = []
+        for claim, ending in batch:
+            row = self.model.rows.get(claim.model.id)
+            asked = row is not None and row["cancel_requested_at"] is not None
+            verdict = self.model.settle(claim.model, ending, claim.started, claim.max_retries)
+            expected.append(verdict)
+            if asked and verdict is Verdict.APPLIED:
+                self.happened[f"asked to stop: {ending.kind}"] += 1
 
         async def settle(bench: Bench, store: Store) -> list[Verdict]:
             changes = [
-                decide.settle(claim.claims[bench.engine], outcome(ending), RetryPolicy.AT_ONCE, cancel_requested=stop)
+                decide.settle(claim.claims[bench.engine], outcome(ending), RetryPolicy.AT_ONCE)
                 for claim, ending in batch
             ]
             return await store.settle(changes)

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TaskConflict, TaskNotFailed, TaskNotFound, TaskNotTerminal
 from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine.config import Config
@@ -154,8 +154,7 @@ class Scene:
     async def _check(self) -> None:
         [task] = await self.watcher.get([self.task_id])
         claims = [each for _, verb, _, answer in self.turns.calls if verb == "claim" for each in answer.claims]
-        writes = [(actor, args[0][0], answer[0]) for actor, verb, args, answer in self.turns.calls if verb == "settle"]
-        accepted = [(actor, change) for actor, change, verdict in writes if verdict is Verdict.APPLIED]
+        accepted = self._accepted()
         versions = [change.version for _, change in accepted]
         assert len(set(versions)) == len(versions), f"two writes won one version: {accepted}"
         over = False
@@ -174,6 +173,21 @@ class Scene:
         stats = (await self.watcher.stats()).get(self.name, NameStats())
         shown = {state: getattr(stats, state) for state in ("pending", "running", "waiting", *_FINAL)}
         assert shown == {**dict.fromkeys(shown, 0), **({} if task is None else {task.state: 1})}
+
+    def _accepted(self) -> list[tuple[str, Change]]:
+        """The writes that won, as they must have been made: after a request to stop nothing but an end."""
+        accepted: list[tuple[str, Change]] = []
+        asked = False
+        for actor, verb, args, answer in self.turns.calls:
+            if verb == "request_cancel" and answer:
+                asked = True
+            elif verb == "settle" and answer[0] is Verdict.APPLIED:
+                [change] = args[0]
+                form = change.if_asked if asked and change.if_asked is not None else change
+                assert form.terminal or not asked, "asked to stop, and put back"
+                accepted.append((actor, form))
+                asked = False
+        return accepted
 
     def _check_leases(self) -> None:
         """A lease that was confirmed is its holder's until it has run out: no janitor takes it by an older look."""

@@ -17,7 +17,18 @@ from tasklib.core.errors import StoreUnavailable
 from tasklib.core.task import Claim, Task
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange, NameStats
-from tasklib.testing.suite.builders import ANNA, cancelled, claim, completed, expired, failed, fetch, lease_of, submit
+from tasklib.testing.suite.builders import (
+    ANNA,
+    cancelled,
+    claim,
+    completed,
+    expired,
+    failed,
+    fetch,
+    lease_of,
+    released,
+    submit,
+)
 from tests.waiting import eventually_async
 
 
@@ -77,6 +88,10 @@ async def _fail(store: Store, held: Claim, task: Task) -> bool:
     return await store.settle([failed(held, "mine", final=True)]) == [Verdict.APPLIED]
 
 
+async def _release(store: Store, held: Claim, task: Task) -> bool:
+    return await store.settle([released(held)]) == [Verdict.APPLIED]
+
+
 async def _expire(store: Store, held: Claim, task: Task) -> bool:
     return await store.settle([expired(task)]) == [Verdict.APPLIED]
 
@@ -102,8 +117,16 @@ async def _delete(store: Store, held: Claim, task: Task) -> bool:
     return await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
 
 
-RUNNING = {"complete": _complete, "fail": _fail, "expire": _expire, "extend": _extend, "ask": _ask}
+RUNNING = {
+    "complete": _complete,
+    "fail": _fail,
+    "release": _release,
+    "expire": _expire,
+    "extend": _extend,
+    "ask": _ask,
+}
 LEAVES_THE_CLAIM = {"extend", "ask"}
+ENDS_UNDONE = {"fail", "release", "expire"}
 FAILED = {"retry": _retry, "delete": _delete}
 WAITING = {"retry": _retry, "cancel": _cancel}
 
@@ -129,6 +152,8 @@ async def test_the_first_of_two_that_wait_for_a_running_task_wins(stores: Sequen
         assert after.version == held.version + sum(
             1 for verb, wins in zip((first, second), won, strict=True) if wins and verb not in LEAVES_THE_CLAIM
         )
+        if first == "ask" and second in ENDS_UNDONE:
+            assert after.state == "cancelled", "the request came while the outcome waited for the row"
         if after.completed_at is None:
             await stores[0].settle([completed(held) if after.state == "running" else cancelled(after)])
 

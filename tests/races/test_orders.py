@@ -49,6 +49,7 @@ async def test_a_worker_that_dies_at_any_step(stores: Sequence[Store]):
 ENDS: dict[str, Callable[[Scene, Claim], None]] = {
     "complete": lambda scene, held: scene.worker("anna", held=held),
     "fail": lambda scene, held: scene.worker("anna's other self", "final", held=held),
+    "release": lambda scene, held: scene.worker("anna's third self", "released", held=held),
     "expire": lambda scene, held: scene.janitor(),
     "cancel": lambda scene, held: scene.operator("cancel"),
     "retry": lambda scene, held: scene.operator("retry"),
@@ -57,8 +58,9 @@ ENDS: dict[str, Callable[[Scene, Claim], None]] = {
 
 
 async def test_two_who_want_something_else(stores: Sequence[Store]):
-    """Fault 20. Of complete, fail, expire, cancel, retry and delete any two, in every order of their reads and writes,
-    on a task whose lease has run out, one that waits for its retry and one that failed: one wins each version."""
+    """Fault 20. Of complete, fail, release, expire, cancel, retry and delete any two, in every order of their reads and
+    writes, on a task whose lease has run out, one that waits for its retry and one that failed: one wins each version,
+    and after an accepted request to stop nothing but an end."""
     for pair, phase in itertools.product(itertools.combinations(ENDS, 2), ("running", "waiting", "failed")):
         for choose in EverySchedule():
             scene = Scene(stores)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tasklib import TaskCancelled, TaskState, TaskWorker, current_task, task
+from tasklib import Fail, Retry, Snooze, TaskCancelled, TaskState, TaskWorker, current_task, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Claimed, ClaimRequest, Filter
@@ -202,6 +202,25 @@ async def test_cancel_stops_a_running_task(engine: Engine, registry: Registry, s
         assert (done.state, done.retry_count, done.attempts) == (TaskState.CANCELLED, 1, 1)
         with pytest.raises(TaskCancelled):
             await handle.result_async(1)
+
+
+@pytest.mark.parametrize("ending", [ValueError("boom"), Retry(delay=0), Fail("boom"), Snooze(delay=0)], ids=repr)
+async def test_an_accepted_cancel_is_not_forgotten_when_the_attempt_ends_first(
+    engine: Engine, registry: Registry, ending: Exception
+):
+    """It ends in the same moment, before its worker can have heard of the request."""
+    starts = []
+
+    @task(registry=registry)
+    async def ends() -> None:
+        starts.append(current_task().attempt)
+        assert (await engine.cancel(current_task().id)).cancel_requested_at is not None
+        raise ending
+
+    handle = await ends.submit_async()
+    await drain_async(engine, registry=registry)
+    done = await engine.need(handle.id)
+    assert (done.state, done.attempts, starts) == (TaskState.CANCELLED, 1, [1])
 
 
 async def test_cancel_of_a_waiting_task_means_it_never_runs(engine: Engine, registry: Registry):

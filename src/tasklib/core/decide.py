@@ -56,6 +56,9 @@ class Change(NamedTuple):
     """The terminal state an operator's retry takes the task out of: the counters must know."""
     run_ms: int = 0
     bucket: int = UNTIMED
+    if_asked: Change | None = None
+    """What is written in its place if a cancel of the running task has been asked for by then. The same write looks, so
+    that no request falls between. It differs in state, retry_count, due_in, error and entry alone, and is cancelled."""
 
 
 class Verdict(StrEnum):
@@ -77,10 +80,8 @@ def attempts_left(retry_count: int, max_retries: int) -> bool:
     return max_retries < 0 or retry_count < max_retries
 
 
-def settle(
-    claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float = 0.0, *, cancel_requested: bool = False
-) -> Change:
-    """What an attempt's outcome makes of its task."""
+def settle(claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float = 0.0) -> Change:
+    """What an attempt's outcome makes of its task. What does not complete is cancelled if that was asked for."""
     if type(outcome) is Completed:
         return Change(
             claim.id,
@@ -101,21 +102,19 @@ def settle(
     guard = _Guard(claim.id, claim.version, claim.worker_id, None)
     attempt = _Attempt(claim.retry_count, claim.max_retries, claim.worker_id, claim.started_at)
     match outcome:
-        case Failed() if not cancel_requested:
+        case Failed():
             if outcome.delay is None:
                 kept = RetryPolicy.from_json(claim.retry_policy) if claim.retry_policy else policy
                 delay = kept.delay(claim.retry_count + 1, spread)
             else:
                 delay = outcome.delay
             return _failed(guard, attempt, outcome, delay)
-        case Failed() | Cancelled():
-            return _stopped(guard, attempt, outcome.error, outcome.run_ms)
-        case Released() | Snoozed() if cancel_requested:
-            return _stopped(guard, attempt, "cancelled before it could finish", 0)
-        case Released():
-            return _to(guard, Event.RELEASE, claim.retry_count)
-        case Snoozed():
-            return _to(guard, Event.RELEASE, claim.retry_count, due_in=outcome.delay)
+        case Cancelled():
+            return _stopped(guard, attempt, outcome.error, run_ms=outcome.run_ms, bucket=bucket_of(outcome.run_ms))
+        case Released() | Snoozed():
+            due_in = outcome.delay if isinstance(outcome, Snoozed) else None
+            stopped = _stopped(guard, attempt, "cancelled before it could finish")
+            return _to(guard, Event.RELEASE, claim.retry_count, due_in=due_in, if_asked=stopped)
         case _:
             raise AssertionError(outcome)
 
@@ -124,8 +123,6 @@ def expire(task: Task, reason: str) -> Change:
     """The lease ran out, or its worker vanished: a failed attempt that says so, due again now."""
     guard = _Guard(task.id, task.version, task.worker_id, task.locked_until)
     attempt = _Attempt(task.retry_count, task.max_retries, task.worker_id, task.started_at)
-    if task.cancel_requested_at is not None:
-        return _stopped(guard, attempt, reason, 0, lost=True)
     return _failed(guard, attempt, Failed(reason, lost=True), 0.0)
 
 
@@ -162,14 +159,22 @@ def resume(task: Task, now: datetime) -> Change | None:
     guard = _Guard(task.id, task.version, task.worker_id, None)
     attempt = _Attempt(task.retry_count, task.max_retries, task.worker_id, task.started_at)
     taken_back = f"TaskRetried: taken back from worker {task.worker_id} by a retry"
-    if phase is Phase.RUNNING and task.cancel_requested_at is not None:
-        return _stopped(guard, attempt, taken_back, 0)._replace(bucket=UNTIMED)
+    stopped = _stopped(guard, attempt, taken_back) if phase is Phase.RUNNING else None
+    if stopped is not None and task.cancel_requested_at is not None:
+        return stopped
     if 0 < task.max_attempts <= task.attempts:
         message = f"task {task.id} has used all of its {task.max_attempts} attempts"
         raise MaxAttemptsReached(message, task_id=task.id, state=task.state)
-    entry = attempt.entry(taken_back) if phase is Phase.RUNNING else None
+    entry = None if stopped is None else stopped.entry
     leaves = TaskState.FAILED if phase in TERMINAL else None
-    return _to(guard, Event.RESUME, task.attempts, start=phase, due_in=0.0, entry=entry)._replace(leaves=leaves)
+    change = _to(guard, Event.RESUME, task.attempts, start=phase, due_in=0.0, entry=entry, if_asked=stopped)
+    return change._replace(leaves=leaves)
+
+
+def unmeasured(change: Change) -> Change:
+    """The same, where nobody measured how long the attempt took."""
+    other = None if change.if_asked is None else unmeasured(change.if_asked)
+    return change._replace(run_ms=0, bucket=UNTIMED, if_asked=other)
 
 
 def check_deletable(task: Task) -> None:
@@ -182,7 +187,19 @@ def judge(change: Change, found: Task | None) -> Verdict:
     """Why a guarded write matched nothing: `found` is the row as it is now."""
     if found is None:
         return Verdict.MISSING
-    ours = (
+    ours = _left(change, found) or (change.if_asked is not None and _left(change.if_asked, found))
+    return Verdict.ALREADY if ours else Verdict.LOST
+
+
+def written(change: Change, found: Task | None) -> Change:
+    """Which of its two forms a change was written in: `found` is the row afterwards."""
+    other = change.if_asked
+    return other if other is not None and found is not None and _left(other, found) else change
+
+
+def _left(change: Change, found: Task) -> bool:
+    """The row is as this change leaves it."""
+    return (
         change.version is not None
         and found.version == change.version + 1
         and found.state == change.state
@@ -190,7 +207,6 @@ def judge(change: Change, found: Task | None) -> Verdict:
         and (found.completed_at is not None) == change.terminal
         and (change.error is None or found.error == change.error)
     )
-    return Verdict.ALREADY if ours else Verdict.LOST
 
 
 class _Guard(NamedTuple):
@@ -220,19 +236,24 @@ class _Attempt(NamedTuple):
 
 def _failed(guard: _Guard, attempt: _Attempt, failure: Failed, delay: float) -> Change:
     again = attempts_left(attempt.retry_count, attempt.max_retries) and not failure.final
+    bucket = UNTIMED if failure.lost else bucket_of(failure.run_ms)
+    stopped = _stopped(guard, attempt, failure.error, lost=failure.lost, run_ms=failure.run_ms, bucket=bucket)
     return _to(
         guard,
         Event.FAIL if again else Event.GIVE_UP,
         attempt.retry_count + again,
         due_in=delay if again else None,
-        error=clip_error(failure.error),
-        entry=attempt.entry(failure.error, lost=failure.lost),
+        error=stopped.error,
+        entry=stopped.entry,
         run_ms=failure.run_ms,
-        bucket=UNTIMED if failure.lost else bucket_of(failure.run_ms),
+        bucket=bucket,
+        if_asked=stopped,
     )
 
 
-def _stopped(guard: _Guard, attempt: _Attempt, error: str, run_ms: int, *, lost: bool = False) -> Change:
+def _stopped(
+    guard: _Guard, attempt: _Attempt, error: str, *, lost: bool = False, run_ms: int = 0, bucket: int = UNTIMED
+) -> Change:
     return _to(
         guard,
         Event.STOP,
@@ -240,7 +261,7 @@ def _stopped(guard: _Guard, attempt: _Attempt, error: str, run_ms: int, *, lost:
         error=clip_error(error),
         entry=attempt.entry(error, lost=lost),
         run_ms=run_ms,
-        bucket=UNTIMED if lost else bucket_of(run_ms),
+        bucket=bucket,
     )
 
 
@@ -255,6 +276,7 @@ def _to(
     entry: str | None = None,
     run_ms: int = 0,
     bucket: int = UNTIMED,
+    if_asked: Change | None = None,
 ) -> Change:
     target = move(start, event)
     assert target is not None, (start, event)
@@ -268,6 +290,7 @@ def _to(
         entry=entry,
         run_ms=run_ms,
         bucket=bucket,
+        if_asked=if_asked,
     )
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tasklib.core import claims, decide
 from tasklib.core.claims import Approach
-from tasklib.core.decide import UNTIMED, Change, Verdict
+from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TaskConflict
 from tasklib.core.outcome import Outcome
 from tasklib.core.task import Claim, Task, TaskState
@@ -92,18 +92,10 @@ async def settle(engine: Engine, task_id: UUID, worker_id: str, version: int | N
     for _ in range(TRIES):
         task = await engine.need(task_id)
         held = claims.holding(task, worker_id, version)
-        change = decide.settle(
-            held,
-            outcome,
-            engine.config.retry_policy,
-            random.uniform(-1, 1),
-            cancel_requested=task.cancel_requested_at is not None,
-        )
-        # Nobody measured how long it took.
-        change = change._replace(run_ms=0, bucket=UNTIMED)
+        change = decide.unmeasured(decide.settle(held, outcome, engine.config.retry_policy, random.uniform(-1, 1)))
         if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
             events.ended(held, outcome)
-            return change
+            return change if change.if_asked is None else decide.written(change, await engine.get(task_id))
     raise TaskConflict(f"task {task_id} changes too fast to be settled", task_id=task_id)
 
 

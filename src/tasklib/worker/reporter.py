@@ -137,4 +137,4 @@ class Reporter:
 
     def _decide(self, flight: Flight, outcome: Outcome) -> Change:
         spread = random.uniform(-1.0, 1.0) if type(outcome) is Failed else 0.0
-        return decide.settle(flight.claim, outcome, self._policy, spread, cancel_requested=flight.cancel_requested)
+        return decide.settle(flight.claim, outcome, self._policy, spread)

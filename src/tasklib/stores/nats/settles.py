@@ -131,18 +131,21 @@ class _Settling:
         now = self._bucket.clock.now()
         places: list[int] = []
         writes: list[Write] = []
+        changes: list[Change] = []
         for place, change in list(self._left.items()):
             record = records.get(change.id)
             if record is None or not _holds(change, record):
                 self._end(place, judge(change, None if record is None else to_task(record)))
                 continue
+            if change.if_asked is not None and record.head["cancel_requested_at"] is not None:
+                change = change.if_asked
             write = write_of(_settled(record, change, now))
             self._bucket.check_size(len(write.data), "result")
             places.append(place)
             writes.append(write)
-        for place, sequence in zip(places, await self._bucket.write_each(writes), strict=True):
+            changes.append(change)
+        for place, change, sequence in zip(places, changes, await self._bucket.write_each(writes), strict=True):
             if sequence:
-                change = self._left[place]
                 self._counts.note(change, records[change.id].head["name"])
                 self._end(place, Verdict.APPLIED)
 

@@ -35,59 +35,69 @@ SELECT
 FROM done;
 
 -- name: settle
+-- What was asked to stop, and has not completed, is cancelled: the row itself is looked at, behind any wait for its lock.
 WITH batch AS MATERIALIZED (
-    SELECT b.*, clock_timestamp() + $15::interval AS now FROM unnest(
+    SELECT b.*, clock_timestamp() + $18::interval AS now FROM unnest(
         $1::uuid[], $2::int[], $3::text[], $4::timestamptz[], $5::text[], $6::int[], $7::boolean[], $8::interval[],
-        $9::jsonb[], $10::text[], $11::jsonb[], $12::text[], $13::int[], $14::int[]
+        $9::jsonb[], $10::text[], $11::jsonb[], $12::text[], $13::int[], $14::int[],
+        $15::int[], $16::text[], $17::jsonb[]
     ) AS b (
         id, version, worker_id, locked_until, state, retry_count, terminal, due_in,
-        result, error, entry, leaves, run_ms, bucket
+        result, error, entry, leaves, run_ms, bucket,
+        asked_retry_count, asked_error, asked_entry
     )
 ), done AS (
     UPDATE {schema}.tasks t SET
-        state = b.state,
-        retry_count = b.retry_count,
         version = t.version + 1,
         updated_at = b.now,
         worker_id = NULL,
         locked_until = NULL,
-        completed_at = CASE WHEN b.terminal THEN b.now END,
-        next_retry_at = CASE
-            WHEN b.state = 'failed' AND NOT b.terminal
-            THEN b.now + coalesce(b.due_in, interval '0')
-        END,
-        scheduled_at = CASE
-            WHEN b.state = 'pending' AND b.due_in IS NOT NULL THEN b.now + b.due_in
-            ELSE t.scheduled_at
-        END,
         result = b.result,
-        error = CASE WHEN b.state = 'completed' THEN NULL ELSE coalesce(b.error, t.error) END,
-        history = CASE
-            WHEN b.entry IS NULL THEN t.history
-            ELSE CASE
-                WHEN jsonb_typeof(t.history) <> 'array' THEN '[]'
-                WHEN jsonb_array_length(t.history) >= $16::int THEN t.history - 1
-                ELSE t.history
-            END || jsonb_build_array(b.entry || jsonb_build_object(
-                'ended',
-                to_char(b.now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-            ))
-        END,
-        ready = NOT b.terminal AND b.state IN ('pending', 'failed') AND CASE
-            WHEN b.due_in IS NOT NULL THEN b.due_in <= interval '0'
-            ELSE b.state = 'failed' OR t.scheduled_at <= b.now
-        END,
-        cancel_requested_at = CASE WHEN b.state = 'pending' THEN NULL ELSE t.cancel_requested_at END
+        (
+            state, retry_count, completed_at, next_retry_at, scheduled_at, error, history, ready, cancel_requested_at
+        ) = (
+            SELECT
+                w.state,
+                w.retry_count,
+                CASE WHEN w.terminal THEN b.now END,
+                CASE WHEN w.state = 'failed' AND NOT w.terminal THEN b.now + coalesce(w.due_in, interval '0') END,
+                CASE WHEN w.state = 'pending' AND w.due_in IS NOT NULL THEN b.now + w.due_in ELSE t.scheduled_at END,
+                CASE WHEN w.state = 'completed' THEN NULL ELSE coalesce(w.error, t.error) END,
+                CASE
+                    WHEN w.entry IS NULL THEN t.history
+                    ELSE CASE
+                        WHEN jsonb_typeof(t.history) <> 'array' THEN '[]'
+                        WHEN jsonb_array_length(t.history) >= $19::int THEN t.history - 1
+                        ELSE t.history
+                    END || jsonb_build_array(w.entry || jsonb_build_object(
+                        'ended',
+                        to_char(b.now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+                    ))
+                END,
+                NOT w.terminal AND w.state IN ('pending', 'failed') AND CASE
+                    WHEN w.due_in IS NOT NULL THEN w.due_in <= interval '0'
+                    ELSE w.state = 'failed' OR t.scheduled_at <= b.now
+                END,
+                CASE WHEN w.state = 'pending' THEN NULL ELSE t.cancel_requested_at END
+            FROM (
+                SELECT b.state, b.retry_count, b.terminal, b.due_in, b.error, b.entry
+                WHERE t.cancel_requested_at IS NULL OR b.asked_entry IS NULL
+                UNION ALL
+                SELECT 'cancelled', b.asked_retry_count, true, NULL, b.asked_error, b.asked_entry
+                WHERE t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL
+            ) AS w
+        )
     FROM batch b
     WHERE t.id = b.id
       AND (b.version IS NULL OR t.version = b.version)
       AND t.worker_id IS NOT DISTINCT FROM b.worker_id
       AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
-    RETURNING t.id, t.name, t.awaited, t.ready, b.state, b.terminal, b.leaves, b.run_ms, b.bucket
+    RETURNING
+        t.id, t.name, t.awaited, t.ready, t.state, t.completed_at IS NOT NULL AS terminal, b.leaves, b.run_ms, b.bucket
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
     SELECT
-        date_trunc('minute', statement_timestamp() + $15::interval), name,
+        date_trunc('minute', statement_timestamp() + $18::interval), name,
         CASE WHEN terminal THEN state ELSE 'retried' END, bucket, count(*), sum(run_ms)
     FROM done
     WHERE terminal OR state = 'failed'
@@ -104,7 +114,7 @@ SELECT
     CASE WHEN ready AND EXISTS (
         SELECT FROM {schema}.task_workers
         WHERE listening AND stopped_at IS NULL
-          AND seen_at > statement_timestamp() + $15::interval - interval '1 minute'
+          AND seen_at > statement_timestamp() + $18::interval - interval '1 minute'
     ) THEN pg_notify({work_channel}, '=' || name)::text END
 FROM done;
 

@@ -112,7 +112,7 @@ async def _write(
 
 async def _complete(calls: Calls, connection: Connection, batch: Sequence[Change], timeout: float) -> list[UUID] | None:
     """The ids that were written; None: all of them."""
-    ids, versions, workers, _, _, _, _, _, results, _, _, _, run_ms, buckets = zip(*batch, strict=True)
+    ids, versions, workers, _, _, _, _, _, results, _, _, _, run_ms, buckets, _ = zip(*batch, strict=True)
     columns = (ids, versions, results, run_ms, buckets)
     applied: list[UUID] | None = await connection.fetchval(
         calls.sql["complete"], *columns, workers[0], calls.offset, timeout=timeout
@@ -129,6 +129,12 @@ def columns_of(batch: Sequence[Change]) -> list[Sequence[Any]]:
     """The first parameters of the statement."""
     columns: list[Sequence[Any]] = list(zip(*batch, strict=True))
     columns[7] = [None if change.due_in is None else timedelta(seconds=min(change.due_in, _FAR)) for change in batch]
+    asked = [change.if_asked for change in batch]
+    columns[14:] = [
+        [None if each is None else each.retry_count for each in asked],
+        [None if each is None else each.error for each in asked],
+        [None if each is None else each.entry for each in asked],
+    ]
     return columns
 
 

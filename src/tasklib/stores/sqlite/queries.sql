@@ -186,7 +186,7 @@ INSERT INTO completing SELECT id, version, worker_id, result, retry_count, ?1 FR
 -- name: match_settled
 WITH batch(id, version, worker_id, locked_until, state, retry_count, terminal, due_in, result, error, entry)
 AS (VALUES <rows>)
-SELECT json_group_array(json_array(t.id, t.name, t.awaited))
+SELECT json_group_array(json_array(t.id, t.name, t.awaited, t.cancel_requested_at IS NOT NULL))
 FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id
     AND (b.version IS NULL OR t.version = b.version)
     AND t.worker_id IS b.worker_id

@@ -106,12 +106,16 @@ class _Settlement:
     def _settle(self, chunk: Sequence[tuple[int, tuple[Any, ...]]]) -> None:
         rows = [row for _, row in chunk]
         held = {row[0]: row for row in match_batch(self._connection, "match_settled", rows)}
-        for place, row in chunk:
-            if row[0] in held:
-                _, name, awaited = held[row[0]]
-                self._note(self._changes[place], name, bool(awaited))
-            else:
+        for number, (place, row) in enumerate(chunk):
+            if row[0] not in held:
                 self._lost.append(place)
+                continue
+            _, name, awaited, asked = held[row[0]]
+            change = self._changes[place]
+            if asked and change.if_asked is not None:
+                change = change.if_asked
+                rows[number] = _general(change)
+            self._note(change, name, bool(awaited))
         if held:
             run_batch(self._connection, "settle", (self._now, HISTORY_LIMIT), rows)
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import aclosing
+
 import pytest
 
 from tasklib.core import decide
+from tasklib.core.decide import Verdict
 from tasklib.core.lifecycle import Phase
-from tasklib.core.outcome import Failed
+from tasklib.core.outcome import Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import TaskState
+from tasklib.core.task import Claim, Task, TaskState, is_terminal
 from tasklib.stores.base import Store
 from tasklib.testing.suite.builders import (
     ANNA,
+    WORK,
     apply,
     cancelled,
     claim,
@@ -20,11 +25,9 @@ from tasklib.testing.suite.builders import (
     expired,
     failed,
     fetch,
-    fresh_name,
     in_phase,
     lease_of,
     next_id,
-    released,
     submit,
 )
 
@@ -88,14 +91,86 @@ class Cancelling:
         assert (task.state, task.result) == (TaskState.COMPLETED, {"value": 1})
         assert task.cancel_requested_at is not None
 
-    async def test_a_task_that_fails_after_it_was_asked_is_cancelled(self, store: Store) -> None:
+    @pytest.mark.parametrize(
+        "outcome",
+        [Failed("boom"), Failed("boom", final=True), Released(), Snoozed(5)],
+        ids=["failed", "final", "released", "snoozed"],
+    )
+    async def test_what_ends_without_completing_after_it_was_asked_is_cancelled(
+        self, store: Store, outcome: Outcome
+    ) -> None:
+        """Its worker has not heard of the request: the write itself looks."""
         await submit(store)
         running = await claim_one(store)
         await store.request_cancel([running.id])
-        await apply(store, decide.settle(running, Failed("boom"), RetryPolicy.AT_ONCE, cancel_requested=True))
-        task = await fetch(store, running.id)
-        assert (task.state, task.error, task.attempts) == (TaskState.CANCELLED, "boom", 1)
-        assert await claim(store) == []
+        await apply(store, decide.settle(running, outcome, RetryPolicy.AT_ONCE))
+        await _is_cancelled(store, running)
+
+    async def test_in_one_batch_each_is_looked_at(self, store: Store) -> None:
+        await submit(store)
+        await submit(store)
+        asked, other = await claim(store, 2)
+        await store.request_cancel([asked.id])
+        changes = [failed(asked, delay=60), failed(other, delay=60)]
+        assert await store.settle(changes) == [Verdict.APPLIED, Verdict.APPLIED]
+        assert (await fetch(store, other.id)).waiting
+        await apply(store, cancelled(await fetch(store, other.id)))
+        await _is_cancelled(store, asked)
+
+    async def test_a_last_attempt_that_was_asked_to_stop_is_cancelled(self, store: Store) -> None:
+        await submit(store, max_retries=0)
+        running = await claim_one(store)
+        await store.request_cancel([running.id])
+        await apply(store, failed(running))
+        await _is_cancelled(store, running)
+
+    async def test_a_retry_that_takes_back_what_was_asked_to_stop_cancels_it(self, store: Store) -> None:
+        await submit(store)
+        running = await claim_one(store)
+        seen = await fetch(store, running.id)
+        await store.request_cancel([running.id])
+        change = decide.resume(seen, await store.now())
+        assert change is not None
+        await apply(store, change)
+        await _is_cancelled(store, running)
+
+    @pytest.mark.parametrize("outcome", [Failed("boom"), Released()])
+    async def test_a_cancellation_that_is_sent_again_is_known(self, store: Store, outcome: Outcome) -> None:
+        """As after a lost reply. What another write made of the task is not."""
+        await submit(store)
+        running = await claim_one(store)
+        await store.request_cancel([running.id])
+        change = decide.settle(running, outcome, RetryPolicy.AT_ONCE)
+        assert await store.settle([change]) == [Verdict.APPLIED]
+        assert await store.settle([change]) == [Verdict.ALREADY]
+        assert await store.settle([decide.settle(running, Failed("else"), RetryPolicy.AT_ONCE)]) == [Verdict.LOST]
+
+    @pytest.mark.parametrize("outcome", [Failed("boom", run_ms=7), Released()])
+    async def test_such_a_cancellation_counts_as_one(self, store: Store, outcome: Outcome) -> None:
+        await submit(store)
+        running = await claim_one(store)
+        await store.request_cancel([running.id])
+        await apply(store, decide.settle(running, outcome, RetryPolicy.AT_ONCE))
+        stats = (await store.stats())[WORK]
+        assert (stats.cancelled, stats.failed, stats.waiting, stats.pending, stats.running) == (1, 0, 0, 0, 0)
+        bucket = decide.bucket_of(7) if isinstance(outcome, Failed) else decide.UNTIMED
+        counted = [(point.name, point.state, point.bucket, point.count) for point in await store.series(600)]
+        assert counted == [(WORK, "cancelled", bucket, 1)]
+
+    @pytest.mark.parametrize("outcome", [Failed("boom"), Snoozed(60)])
+    async def test_such_a_cancellation_wakes_who_waits_for_the_end(self, store: Store, outcome: Outcome) -> None:
+        await submit(store)
+        running = await claim_one(store)
+        async with asyncio.timeout(10), aclosing(store.watch(running.id)) as watching:
+            first = await anext(watching)
+            assert first is not None
+            assert not is_terminal(first)
+            await store.request_cancel([running.id])
+            await apply(store, decide.settle(running, outcome, RetryPolicy.AT_ONCE))
+            async for task in watching:
+                if task is not None and is_terminal(task):
+                    break
+        assert (await fetch(store, running.id)).state == TaskState.CANCELLED
 
     async def test_a_lost_task_that_was_asked_to_stop_is_cancelled(self, store: Store) -> None:
         await submit(store)
@@ -104,17 +179,27 @@ class Cancelling:
         store.clock_offset += 11
         [lost] = await store.lost_leases(30, 10)
         await apply(store, expired(lost))
-        task = await fetch(store, running.id)
-        assert (task.state, task.attempts, task.history[-1]["lost"]) == (TaskState.CANCELLED, 1, True)
+        task = await _is_cancelled(store, running)
+        assert task.history[-1]["lost"]
 
-    async def test_a_new_start_has_not_been_asked_to_stop(self, store: Store) -> None:
-        for outcome in (released, failed):  # by a worker that has not heard of the request
-            name = fresh_name()
-            await submit(store, name)
-            running = await claim_one(store, name)
-            await store.request_cancel([running.id])
-            await apply(store, outcome(running))
-            again = await claim_one(store, name)
-            [extension] = await store.extend(ANNA, [lease_of(again)], 600)
-            assert (extension.held, extension.cancel_requested) == (True, False)
-            assert (await fetch(store, running.id)).cancel_requested_at is None
+    async def test_a_request_between_a_janitors_look_and_its_write_counts(self, store: Store) -> None:
+        await submit(store)
+        running = await claim_one(store, lease=10)
+        store.clock_offset += 11
+        [lost] = await store.lost_leases(30, 10)
+        await store.request_cancel([running.id])
+        await apply(store, expired(lost))
+        await _is_cancelled(store, running)
+
+
+async def _is_cancelled(store: Store, running: Claim) -> Task:
+    """Over for good, and the attempt counts."""
+    task = await fetch(store, running.id)
+    assert (task.state, task.version, task.attempts) == (TaskState.CANCELLED, running.version + 1, running.attempt)
+    assert task.completed_at is not None
+    assert task.cancel_requested_at is not None
+    assert (task.next_retry_at, task.worker_id, task.locked_until) == (None, None, None)
+    assert (task.error, [entry["attempt"] for entry in task.history]) == (task.history[-1]["error"], [running.attempt])
+    store.clock_offset += 100_000
+    assert await claim(store, 5) == []
+    return task
