@@ -83,7 +83,8 @@ FROM pg_catalog.pg_stat_user_tables
 WHERE schemaname = $1 AND relname = 'tasks';
 
 -- name: unhandled
--- Names with something ready, found by jumping through the index, that no live worker has registered.
+-- Names that no live worker has registered, with something that waits and is due: ready, found by jumping through the
+-- index, or waiting for the claim that would make it so.
 WITH RECURSIVE names AS (
     (SELECT name FROM {schema}.tasks WHERE ready ORDER BY name LIMIT 1)
     UNION ALL
@@ -91,7 +92,13 @@ WITH RECURSIVE names AS (
     FROM names n
     WHERE n.name IS NOT NULL
 )
-SELECT name FROM names n
+SELECT name FROM (
+    SELECT name FROM names
+    UNION
+    SELECT name FROM {schema}.tasks
+    WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+      AND coalesce(next_retry_at, scheduled_at) <= statement_timestamp() + $1::interval
+) AS n
 WHERE name IS NOT NULL AND NOT EXISTS (
     SELECT FROM {schema}.task_workers w
     WHERE n.name = ANY (w.names) AND w.stopped_at IS NULL

@@ -564,8 +564,14 @@ INSERT INTO task_migrations (version, name) VALUES (:version, :name)
 
 -- The check-up names no index: it works when one is missing, too.
 -- name: unattended
+-- Names with something that waits and is due, made ready by a claim or not, that no live worker serves.
 SELECT json_group_array(DISTINCT name) FROM tasks
-WHERE ready = 1 AND name NOT IN (
+WHERE (
+    ready = 1 OR (
+        state IN ('pending', 'failed') AND completed_at IS NULL
+        AND coalesce(next_retry_at, scheduled_at) <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
+    )
+) AND name NOT IN (
     SELECT n.value FROM task_workers AS w, json_each(w.names) AS n
     WHERE w.stopped_at IS NULL AND w.seen_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '-60 seconds')
 )

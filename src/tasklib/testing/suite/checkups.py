@@ -6,7 +6,7 @@ from typing import cast
 
 from tasklib.stores.base import Admin, Store
 from tasklib.stores.values import Finding
-from tasklib.testing.suite.builders import ANNA, BERT, beat_of, claim_one, submit
+from tasklib.testing.suite.builders import ANNA, BERT, apply, beat_of, claim_one, failed, submit
 
 
 async def findings(store: Store) -> dict[str, Finding]:
@@ -40,6 +40,20 @@ class CheckUps:
         assert (await findings(store))["workers"].level == "ok"
         store.clock_offset += 61
         assert (await findings(store))["workers"].level == "warning", "she has not been heard of for a minute"
+
+    async def test_a_check_up_counts_what_has_fallen_due_since(self, store: Store) -> None:
+        """A delayed task and a retry whose time has come: no claim has looked at them yet, and none will."""
+        await submit(store, "delayed", delay_seconds=60)
+        await submit(store, "retry")
+        await apply(store, failed(await claim_one(store, "retry"), delay=60))
+        assert (await findings(store))["workers"].level == "ok"
+        store.clock_offset += 61
+        found = (await findings(store))["workers"]
+        assert found.level == "warning"
+        assert "'delayed'" in found.message
+        assert "'retry'" in found.message
+        await store.beat(beat_of(ANNA, names=["delayed", "retry"]))
+        assert (await findings(store))["workers"].level == "ok"
 
     async def test_a_check_up_knows_who_has_stopped(self, store: Store) -> None:
         await submit(store, "orphan")
