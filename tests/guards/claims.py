@@ -19,6 +19,7 @@ NATS_LOST = (
 )
 UNIQUE = "tests/stores/test_constraints.py::test_what_a_unique_index_keeps_out_is_refused_by_its_name"
 TRIGGER = "tests/stores/test_constraints.py::test_what_a_trigger_drops_is_not_called_stored"
+APART = "tests/worker/test_apart.py::"
 
 KEYS = (
     one(
@@ -165,6 +166,42 @@ ATTEMPTS = (
         suite("test_a_last_attempt_is_never_prefetched", "nats"),
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "nats"),
         put="permits.limited(found.name)",
+    ),
+    one(
+        "sqlite: what lost two workers starts apart",
+        SQLITE,
+        " OR coalesce(json_extract(t.history, '$[#-2].lost'), 0) = 1",
+        suite("test_a_task_that_lost_two_workers_starts_apart", "sqlite"),
+        within="-- name: claim_columns",
+    ),
+    one(
+        "postgres: what lost two workers starts apart",
+        CLAIM,
+        " OR coalesce(t.history -> -2 -> 'lost' = 'true', false)",
+        suite("test_a_task_that_lost_two_workers_starts_apart", "postgres"),
+        within="-- name: claim",
+    ),
+    one(
+        "nats: what lost two workers starts apart",
+        "stores/nats/record.py",
+        " or self._lost(2)",
+        suite("test_a_task_that_lost_two_workers_starts_apart", "nats"),
+        within="def apart",
+    ),
+    one(
+        "a suspect starts beside nothing that it could take along",
+        "worker/apart.py",
+        "if self._clear(now, claimed[0]):",
+        f"{APART}test_a_last_attempt_that_runs_for_long_puts_the_suspect_off_and_nobody_else",
+        f"{APART}test_an_outcome_that_is_not_settled_yet_is_waited_for",
+        put="if True:",
+    ),
+    one(
+        "nothing is claimed beside a suspect that has just started",
+        "worker/apart.py",
+        "if self._lone in self._flights and left > 0:",
+        f"{APART}test_a_suspect_in_an_idle_worker_starts_alone_and_nothing_is_claimed_until_it_has_proved_itself",
+        put="if False:",
     ),
     one(
         "a finished task is left only by an operator's retry",

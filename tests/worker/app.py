@@ -29,6 +29,14 @@ def work(number: int) -> int:
     return number * 2
 
 
+@task
+def slow(number: int) -> int:
+    """Long enough to be running when something beside it kills its worker."""
+    note("slow", number)
+    threading.Event().wait(0.2)
+    return number
+
+
 @task(max_retries=2)
 def poison() -> None:
     note("poison")

@@ -98,6 +98,31 @@ async def test_a_task_that_kills_its_worker_stops_after_its_last_attempt(fleet: 
     assert (await bystander.wait_async(LONG)).state == TaskState.COMPLETED
 
 
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("shared_url", ["sqlite", "postgres", "nats"], indirect=True)
+@pytest.mark.parametrize("pills", [1, 2])
+async def test_a_poison_pill_does_not_wear_out_its_neighbours(fleet: Fleet, queue: Engine, pills: int):
+    """Fault 5: what is claimed together with it falls due together with it. From the second loss on each starts apart,
+    so that the pill dies of its last attempt alone, and its neighbours complete. A supervisor brings the worker back.
+    """
+    poisons = [(await app.poison.options(max_retries=3).submit_async()).id for _ in range(pills)]
+    neighbours = await app.slow.submit_many_async({"number": number} for number in range(30))
+
+    async def finished() -> bool:
+        if all(worker.process.poll() is not None for worker in fleet.workers):
+            fleet.start(4)
+        tasks = await (await queue.store()).get([*poisons, *neighbours])
+        return all(task is not None and is_terminal(task) for task in tasks)
+
+    await eventually_async(finished, 2 * LONG, interval=0.05)
+    done = [task for task in await (await queue.store()).get(neighbours) if task is not None]
+    assert {task.state for task in done} == {TaskState.COMPLETED}
+    assert 1 <= max(len(task.history) for task in done) <= 2, "some were lost with it, and none more than twice"
+    for poison in poisons:
+        assert "WorkerLost" in ((await queue.need(poison)).error or "")
+        assert fleet.starts("poison")[str(poison)] <= 4
+
+
 async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: Fleet, queue: Engine, tmp_path: Path):
     """Fault 6: frozen for longer than the lease. Another worker's result stands, and the first is told."""
     gate = tmp_path / "gate"

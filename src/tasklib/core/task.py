@@ -56,10 +56,18 @@ class Claim(NamedTuple):
     trace: str | None
     alone: bool
     """Its last allowed attempt, or its latest attempt lost its worker: never prefetched, never in a slice."""
+    apart: bool = False
+    """Its latest two attempts lost their workers, or its latest one did and this is the last: it may be what kills
+    them, or cannot afford to be beside that. It starts with nothing else."""
 
     @property
     def attempt(self) -> int:
         return self.retry_count + 1
+
+    @property
+    def is_last(self) -> bool:
+        """No attempt comes after this one."""
+        return 0 <= self.max_retries <= self.retry_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,5 +144,8 @@ class Flights:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    def __contains__(self, flight: object) -> bool:
+        return isinstance(flight, Flight) and self._by_id.get(flight.claim.id) is flight
+
     def __iter__(self) -> Iterator[Flight]:
         return iter(self.snapshot())

@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tasklib.core import decide
 from tasklib.core.errors import TRANSIENT
-from tasklib.core.outcome import Released
+from tasklib.core.outcome import Outcome, Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store
 from tasklib.stores.values import Claimed, ClaimRequest, Held
+from tasklib.worker.apart import Apart
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.outage import Outage
@@ -65,6 +66,7 @@ class Intake:
         self._pace = pace
         self._outage = outage
         self._limit = limit
+        self._apart = Apart(flights)
         self.taken = 0
         """How many were claimed so far; never more than the limit."""
         self._unannounced = False
@@ -103,7 +105,7 @@ class Intake:
                 if wanted + prefetch == 0:
                     if self.taken == self._limit and not len(self._flights):
                         self.idle.set()
-                    await self._rest(self._until_hostages())
+                    await self._rest(min(self._until_hostages(), self._apart.closed_for() or self._poll_interval))
                     self._free_hostages()
                     continue
                 # With every slot free, and nothing in flight that could still make something due.
@@ -131,14 +133,16 @@ class Intake:
 
     def _room(self) -> tuple[int, int]:
         """How many to claim: those that can start now, and those that will soon."""
+        if self._apart.closed_for() > 0:
+            return 0, 0
         slots, waiting = self._slots, self._slots.waiting
         wanted, target = slots.free, self._pace.prefetch
         if self._limit is not None:
             wanted, target = min(wanted, self._limit - self.taken), 0
         unsettled = len(self._flights) - waiting - slots.running
         if unsettled > UNSETTLED_LIMIT or waiting > target // 2:
-            return wanted, 0
-        return wanted, max(0, target - waiting)
+            target = 0
+        return self._apart.room(wanted, max(0, target - waiting))
 
     async def _claim(self, store: Store, wanted: int, prefetch: int) -> Claimed | None:
         names = self._names()
@@ -185,14 +189,19 @@ class Intake:
 
     async def _board(self, store: Store, claims: Sequence[Claim], asked_at: float) -> None:
         strays = []
+        flights = []
         for claim in claims:
             task_type = self._registry.get(claim.name)
             if task_type is None:
                 strays.append(claim)
                 continue
-            flight = self._flights.take_off(claim, task_type, asked_at)
+            flights.append(self._flights.take_off(claim, task_type, asked_at))
+        number, outcome = self._apart.admit(flights)
+        for flight in flights[number:]:
+            self._give_back(flight, outcome)
+        for flight in flights[:number]:
             self._lane_of(flight).waiting.append(flight)
-        self.taken += len(claims) - len(strays)
+        self.taken += number
         self._fill(claims)
         if strays:
             await self._return(store, strays)
@@ -270,5 +279,8 @@ class Intake:
 
     def give_back(self) -> None:
         for flight in self._slots.withdraw():
-            if flight.verdict.acquire(blocking=False):
-                self._reporter.report(flight, None if flight.stop is Stop.LOST else Released())
+            self._give_back(flight, Released())
+
+    def _give_back(self, flight: Flight, outcome: Outcome) -> None:
+        if flight.verdict.acquire(blocking=False):
+            self._reporter.report(flight, None if flight.stop is Stop.LOST else outcome)

@@ -24,7 +24,7 @@ STATEMENTS = {
     "complete": (f"{ID}, '{{1}}', '{{null}}', '{{1}}', '{{1}}', 'w', '0'", {"tasks_pkey"}),
     "settle": (
         f"{ID}, '{{1}}', '{{w}}', '{{NULL}}', '{{failed}}', '{{1}}', '{{f}}', '{{1 s}}', '{{NULL}}', '{{boom}}',"
-        " '{NULL}', '{NULL}', '{1}', '{1}', '0', 50",
+        " '{NULL}', '{NULL}', '{1}', '{1}', '{1}', '{boom}', '{NULL}', '0', 50",
         {"tasks_pkey"},
     ),
     "extend": (f"{ID}, '{{1}}', 'w', '10 min', '0'", {"tasks_pkey"}),

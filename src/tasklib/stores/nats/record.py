@@ -79,13 +79,23 @@ class Record:
     @property
     def alone(self) -> bool:
         """Its last allowed attempt, or its latest attempt lost its worker."""
-        head = self.head
-        if 0 <= head["max_retries"] <= head["retry_count"]:
-            return True
-        if not head["retry_count"] or self.history == b"[]":
+        return self._is_last or self._lost(1)
+
+    @property
+    def apart(self) -> bool:
+        """Its latest two attempts lost their workers, or its latest one did and this is the last."""
+        return self._lost(1) and (self._is_last or self._lost(2))
+
+    @property
+    def _is_last(self) -> bool:
+        return bool(0 <= self.head["max_retries"] <= self.head["retry_count"])
+
+    def _lost(self, back: int) -> bool:
+        """So many attempts back, the worker was lost."""
+        if not self.head["retry_count"] or self.history == b"[]":
             return False
         entries = json.loads(self.history)
-        return bool(entries and entries[-1].get("lost"))
+        return len(entries) >= back and bool(entries[-back].get("lost"))
 
     def changed(self, **fields: Any) -> Record:
         head = {**self.head, **fields}
@@ -257,6 +267,7 @@ def to_claim(record: Record) -> Claim:
         record.tags.decode(),
         head["trace"],
         record.alone,
+        record.apart,
     )
 
 

@@ -94,12 +94,15 @@ WITH waiting AS MATERIALIZED (
         t.retry_policy, t.started_at, t.tags, t.trace,
         (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
             OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone,
+        CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) AND (
+            (t.max_retries >= 0 AND t.retry_count >= t.max_retries) OR coalesce(t.history -> -2 -> 'lost' = 'true', false)
+        ) ELSE false END AS apart,
         t.priority, t.created_at
 )
 (
     SELECT
         id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
-        retry_policy, started_at, tags, trace, alone
+        retry_policy, started_at, tags, trace, alone, apart
     FROM claimed
     ORDER BY priority DESC, created_at, id
 )
@@ -115,7 +118,7 @@ SELECT
             SELECT FROM asked a WHERE a.cap IS DISTINCT FROM 0 AND a.name <> ALL (ARRAY(SELECT name FROM locked))
         )
     ),
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 
 -- name: claim_under_limits
 -- The same where a pause or a limit concerns the names, in the same order: parameters as above, and in $9 the names whose
@@ -245,6 +248,9 @@ WITH waiting AS MATERIALIZED (
         t.retry_policy, t.started_at, t.tags, t.trace,
         (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
             OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone,
+        CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) AND (
+            (t.max_retries >= 0 AND t.retry_count >= t.max_retries) OR coalesce(t.history -> -2 -> 'lost' = 'true', false)
+        ) ELSE false END AS apart,
         t.priority, t.created_at
 ), used AS MATERIALIZED (
     SELECT b.name, b.rate, b.tokens - (
@@ -261,7 +267,7 @@ WITH waiting AS MATERIALIZED (
 (
     SELECT
         id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
-        retry_policy, started_at, tags, trace, alone
+        retry_policy, started_at, tags, trace, alone, apart
     FROM claimed
     ORDER BY priority DESC, created_at, id
 )
@@ -293,7 +299,7 @@ SELECT
             SELECT FROM asked a WHERE a.cap IS DISTINCT FROM 0 AND a.name <> ALL (ARRAY(SELECT name FROM locked))
         )
     ),
-    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL;
 
 -- name: take
 -- One task by its id. $1 id, $2 version, $3 worker, $4 lease, $5 offset, $6 the names whose concurrency limits have room:
@@ -341,7 +347,10 @@ WITH wanted AS MATERIALIZED (
         t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds,
         t.retry_policy, t.started_at, t.tags, t.trace,
         (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
-            OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone
+            OR CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) ELSE false END AS alone,
+        CASE WHEN t.retry_count > 0 THEN coalesce(t.history -> -1 -> 'lost' = 'true', false) AND (
+            (t.max_retries >= 0 AND t.retry_count >= t.max_retries) OR coalesce(t.history -> -2 -> 'lost' = 'true', false)
+        ) ELSE false END AS apart
 ), spent AS (
     UPDATE {schema}.task_controls c SET
         tokens = b.tokens - 1,
@@ -351,10 +360,10 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT
     id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds,
-    retry_policy, started_at, tags, trace, alone, NULL AS uncounted
+    retry_policy, started_at, tags, trace, alone, apart, NULL AS uncounted
 FROM claimed
 UNION ALL
-SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, w.name
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, w.name
 FROM wanted w
 WHERE EXISTS (SELECT FROM limits WHERE needs_count) AND NOT EXISTS (SELECT FROM limits WHERE paused);
 
@@ -362,7 +371,10 @@ WHERE EXISTS (SELECT FROM limits WHERE needs_count) AND NOT EXISTS (SELECT FROM 
 SELECT
     id, name, version, worker_id, kwargs, retry_count, max_retries, timeout_seconds, retry_policy, started_at, tags, trace,
     (max_retries >= 0 AND retry_count >= max_retries)
-        OR CASE WHEN retry_count > 0 THEN coalesce(history -> -1 -> 'lost' = 'true', false) ELSE false END
+        OR CASE WHEN retry_count > 0 THEN coalesce(history -> -1 -> 'lost' = 'true', false) ELSE false END,
+    CASE WHEN retry_count > 0 THEN coalesce(history -> -1 -> 'lost' = 'true', false) AND (
+        (max_retries >= 0 AND retry_count >= max_retries) OR coalesce(history -> -2 -> 'lost' = 'true', false)
+    ) ELSE false END
 FROM {schema}.tasks
 WHERE state = 'running' AND worker_id = $1
 ORDER BY priority DESC, created_at, id;

@@ -159,7 +159,22 @@ def _mark(
                 connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": now})
     started = instant(now)
     return [
-        Claim(UUID(r[2]), r[3], r[4] + 1, worker_id, r[6], r[7], r[8], r[9], r[10], started, r[12], r[13], bool(r[14]))
+        Claim(
+            UUID(r[2]),
+            r[3],
+            r[4] + 1,
+            worker_id,
+            r[6],
+            r[7],
+            r[8],
+            r[9],
+            r[10],
+            started,
+            r[12],
+            r[13],
+            bool(r[14]),
+            bool(r[15]),
+        )
         for r in rows
     ]
 

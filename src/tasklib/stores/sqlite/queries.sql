@@ -11,7 +11,10 @@ t.priority, t.tags, t.cancel_requested_at, t.version, t.idempotency_key, t.retry
 t.id, t.name, t.version, t.worker_id, t.kwargs, t.retry_count, t.max_retries, t.timeout_seconds, t.retry_policy,
 t.started_at, t.tags, t.trace,
 (t.max_retries >= 0 AND t.retry_count >= t.max_retries)
-    OR (t.retry_count > 0 AND json_valid(t.history) AND coalesce(json_extract(t.history, '$[#-1].lost'), 0) = 1)
+    OR (t.retry_count > 0 AND json_valid(t.history) AND coalesce(json_extract(t.history, '$[#-1].lost'), 0) = 1),
+t.retry_count > 0 AND json_valid(t.history) AND coalesce(json_extract(t.history, '$[#-1].lost'), 0) = 1 AND (
+    (t.max_retries >= 0 AND t.retry_count >= t.max_retries) OR coalesce(json_extract(t.history, '$[#-2].lost'), 0) = 1
+)
 
 -- name: now
 SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)

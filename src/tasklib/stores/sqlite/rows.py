@@ -68,7 +68,7 @@ def new_row(task: NewTask) -> tuple[Any, ...]:
 
 def read_claim(row: Sequence[Any]) -> Claim:
     """From `claim_columns`."""
-    return Claim._make((UUID(row[0]), *row[1:9], instant(row[9]), row[10], row[11], bool(row[12])))
+    return Claim._make((UUID(row[0]), *row[1:9], instant(row[9]), row[10], row[11], bool(row[12]), bool(row[13])))
 
 
 def read_task(row: Sequence[Any]) -> Task:

@@ -6,6 +6,7 @@ from tasklib.core.task import TaskState
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
+    ANNA,
     WORK,
     apply,
     claim,
@@ -15,6 +16,7 @@ from tasklib.testing.suite.builders import (
     failed,
     fetch,
     new_task,
+    released,
     submit,
     submit_several,
 )
@@ -79,6 +81,41 @@ class Prefetch:
         suspect = await claim_one(store)
         await apply(store, failed(suspect, "its own fault"))
         assert (suspect.alone, (await claim_one(store)).alone) == (True, False)
+
+    async def test_a_task_that_lost_two_workers_starts_apart(self, store: Store) -> None:
+        task_id = await submit(store, max_retries=-1)
+        for apart in (False, False, True, True):
+            claimed = await claim_one(store, lease=10)
+            assert (claimed.apart, [each.apart for each in await store.held(ANNA)]) == (apart, [apart])
+            store.clock_offset += 11
+            await apply(store, expired(await fetch(store, task_id)))
+        suspect = await store.take(task_id, claimed.version + 1, ANNA, 10)
+        assert suspect is not None
+        assert suspect.apart
+        await apply(store, released(suspect))
+        suspect = await claim_one(store)
+        assert suspect.apart, "giving it back clears nothing"
+        await apply(store, failed(suspect, "its own fault"))
+        assert not (await claim_one(store)).apart
+
+    async def test_a_last_attempt_after_a_lost_worker_starts_apart(self, store: Store) -> None:
+        task_id = await submit(store, max_retries=1)
+        await claim_one(store, lease=10)
+        store.clock_offset += 11
+        await apply(store, expired(await fetch(store, task_id)))
+        assert (await claim_one(store)).apart
+        await submit(store, "b", max_retries=1)
+        await apply(store, failed(await claim_one(store, "b")))
+        last = await claim_one(store, "b")
+        assert (last.alone, last.apart) == (True, False), "it was not lost"
+
+    async def test_a_task_apart_is_known_under_limits_too(self, store: Store) -> None:
+        await store.control(ControlChange(name=WORK, operator_rate=50.0))
+        task_id = await submit(store, max_retries=1)
+        assert not (await claim_one(store, lease=10)).apart
+        store.clock_offset += 11
+        await apply(store, expired(await fetch(store, task_id)))
+        assert (await claim_one(store)).apart
 
     async def test_a_type_with_a_concurrency_limit_is_not_prefetched(self, store: Store) -> None:
         await store.control(ControlChange(name="limited", concurrency=100))
