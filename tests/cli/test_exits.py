@@ -25,6 +25,7 @@ EXPECTED = {
     errors.TaskNotFailed: Exit.FAILED,
     errors.WaitTimeout: Exit.FAILED,
     errors.StoreUnavailable: Exit.UNAVAILABLE,
+    errors.StoreGone: Exit.UNAVAILABLE,
     errors.StoreBusy: Exit.UNAVAILABLE,
     errors.StoreFull: Exit.UNAVAILABLE,
     errors.StoreRefused: Exit.REFUSED,

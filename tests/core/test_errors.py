@@ -48,6 +48,7 @@ CODES = {
     "QueueInUse": "queue_in_use",
     "StoreError": "store_error",
     "StoreUnavailable": "store_unavailable",
+    "StoreGone": "store_gone",
     "StoreBusy": "store_busy",
     "StoreFull": "store_full",
     "StoreRefused": "store_refused",

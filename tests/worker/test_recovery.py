@@ -51,6 +51,18 @@ async def test_a_restarted_server_loses_nothing(own_server: PostgresServer, tmp_
                 assert fleet.starts("work")[str(found.id)] <= found.attempts
 
 
+async def test_a_worker_whose_file_is_gone_ends_and_says_so(sqlite_url: str, tmp_path: Path):
+    """It would wait for ever in a file that nobody submits to. Started anew, it serves the file that is there then."""
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    with fleet_on(sqlite_url, tmp_path) as fleet:
+        worker = fleet.start(1)
+        await eventually_async(lambda: "starts: 1 at once" in worker.said, 60)
+        path.rename(path.with_name("aside.db"))
+        assert await asyncio.to_thread(worker.wait, 60) != 0
+        assert f"StoreGone: {path} is no longer there" in worker.said
+        assert not path.exists()
+
+
 async def test_a_worker_waits_for_a_server_that_is_not_there_yet_and_heeds_sigterm(
     own_server: PostgresServer, tmp_path: Path
 ):

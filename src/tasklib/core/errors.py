@@ -17,6 +17,7 @@ TaskLibError
 ├── MissingExtra, Unsupported, QueueInUse
 └── StoreError
     ├── StoreUnavailable           passing: try again
+    │   └── StoreGone              until the process starts anew: its file was deleted, moved or replaced
     ├── StoreBusy                  passing: the store did not answer within its deadline
     ├── StoreFull                  passing once there is room
     ├── StoreRefused               lasting: wrong password, no such database, a trigger that drops what is stored
@@ -197,6 +198,10 @@ class StoreError(TaskLibError):
 
 class StoreUnavailable(StoreError):
     code = "store_unavailable"
+
+
+class StoreGone(StoreUnavailable):
+    code = "store_gone"
 
 
 class StoreBusy(StoreError):

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from tasklib.core import decide
-from tasklib.core.errors import TRANSIENT
+from tasklib.core.errors import TRANSIENT, StoreGone
 from tasklib.core.outcome import Outcome, Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
@@ -160,6 +160,8 @@ class Intake:
         )
         try:
             claimed = await store.claim(request)
+        except StoreGone:
+            raise  # waiting does not help: a worker that starts anew opens what is there then
         except TRANSIENT as error:
             log.warning("cannot claim: %s", error)
             self._outage.noticed()

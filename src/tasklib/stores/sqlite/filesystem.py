@@ -1,4 +1,5 @@
-"""What a database file needs of the disk: a local file system, a directory, a file that only its owner reads."""
+"""What a database file needs of the disk: a local file system, a directory, a file that only its owner reads, and a
+name that stays its own."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tasklib.core.errors import StoreRefused
+from tasklib.core.errors import StoreGone, StoreRefused
 
 # The shared memory beside a WAL file works between processes of one machine only.
 # fmt: off
@@ -26,6 +27,7 @@ _MACOS_MOUNT = re.compile(r"^.* on (?P<point>/.*) \((?P<type>[^,)]+)[,)]")
 
 def prepare(path: Path) -> None:
     """Refuses what cannot hold a database, and makes the file if there is none."""
+    path = path.resolve()  # where a link leads is where SQLite has its log
     directory = path.parent
     if not directory.is_dir():
         raise StoreRefused(f"cannot open {path}: there is no directory {directory}")
@@ -42,6 +44,51 @@ def prepare(path: Path) -> None:
     for target, what in ((path, "the file"), (directory, "its directory")):
         if not os.access(target, os.R_OK | os.W_OK):
             raise StoreRefused(f"cannot open {path}: no permission to write {what}")
+    _check_only_name(path)
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Which file has this name now; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked with every commit, and a Path makes it take half as long again
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def gone(path: str, opened: tuple[int, int]) -> StoreGone | None:
+    """What is to be told if the file that was opened under this name is no longer the one that others find there."""
+    found = identity(path)
+    if found == opened:
+        return None
+    if found is None:
+        return StoreGone(
+            f"{path} is no longer there: it was deleted or moved while this queue was open, and nobody would find what "
+            "is written to it; put it back, or start this process anew"
+        )
+    return StoreGone(
+        f"{path} is not the file that this queue has open: another file is there now, and nobody would find what is "
+        "written to the old one; start this process anew to use the new one"
+    )
+
+
+def _check_only_name(path: Path) -> None:
+    """SQLite finds its log by the name of the file: under two names there would be two, and the file is damaged."""
+    if path.stat().st_nlink > 1:
+        _remove_drafts(path)
+    names = path.stat().st_nlink
+    if names > 1:
+        raise StoreRefused(
+            f"cannot open {path}: the file has {names} names (hard links), and used under two of them it would be "
+            f"damaged; remove all but one (find / -xdev -samefile {path})"
+        )
+
+
+def _remove_drafts(path: Path) -> None:
+    """Those under which this or another process has just made the file, or died while it did."""
+    for entry in path.parent.iterdir():
+        if entry.name.startswith(f".{path.name}.") and entry.samefile(path):
+            entry.unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:
@@ -52,7 +99,7 @@ def _create(path: Path) -> None:
         try:
             os.link(draft, path)
         finally:
-            draft.unlink()
+            draft.unlink(missing_ok=True)  # another process may have seen it, and removed it
     except FileExistsError:
         pass  # another process was first
     except OSError as error:

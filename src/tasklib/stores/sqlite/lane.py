@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 
 import apsw
 
-from tasklib.core.errors import StoreBusy, StoreClosed
+from tasklib.core.errors import StoreBusy, StoreClosed, StoreGone
+from tasklib.stores.sqlite import filesystem
 from tasklib.stores.sqlite.address import Address
 from tasklib.stores.sqlite.connection import connect, translated
 
@@ -31,6 +32,7 @@ _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.01
 _PROGRESS_STEPS = 200_000
 _AFTER_FORK_SECONDS = 30.0
+_NO_FILE = (0, 0)
 _IN_THE_WAY = (apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError, apsw.ProtocolError)
 """What passes when others have got on."""
 
@@ -75,6 +77,9 @@ class Lane:
 
     def __init__(self, address: Address, name: str) -> None:
         self._address = address
+        self._path = None if address.path is None else str(address.path)
+        self._opened: tuple[int, int] | None = None
+        """Which file it was."""
         self._name = name
         self._jobs: SimpleQueue[Job | Rest | None] = SimpleQueue()
         self._closing = threading.Event()
@@ -104,7 +109,7 @@ class Lane:
         """`work` in the thread: inside a transaction if it writes. `after` is called in the thread once it is
         committed, whether or not the caller still waits."""
         if self._closing.is_set() or os.getpid() != self._pid:
-            raise StoreClosed("the store is closed")
+            raise self._gone() or StoreClosed("the store is closed")
         job = Job(work, monotonic() + timeout, writes=writes, atomic=atomic, after=after)
         self._jobs.put(job)
         result: T = await job.future
@@ -119,7 +124,10 @@ class Lane:
             if self._lent is None or self._closing.is_set() or os.getpid() != self._pid:
                 return None
             self._deadline = monotonic() + timeout
-            return work(self._lent)
+            result = work(self._lent)
+            if (gone := self._gone()) is not None:
+                raise gone
+            return result
         except _IN_THE_WAY:
             return None
         except apsw.Error as error:
@@ -198,10 +206,18 @@ class Lane:
             connection.close()
 
     def _connect(self, deadline: float) -> apsw.Connection:
+        if (gone := self._gone()) is not None:  # since the process forked: not to be made anew
+            raise gone
         with _opening:
             connection = self._retried(lambda: connect(self._address), deadline)
+            if self._path is not None:
+                self._opened = filesystem.identity(self._path) or _NO_FILE
             _lanes.add(self)
         return connection
+
+    def _gone(self) -> StoreGone | None:
+        """Asked before anything is acknowledged: the file is open whatever becomes of its name."""
+        return None if self._path is None or self._opened is None else filesystem.gone(self._path, self._opened)
 
     def _next_batch(self) -> list[Job] | Rest | None:
         job = self._jobs.get()
@@ -220,14 +236,25 @@ class Lane:
         if len(batch) > 1:
             shared = [job for job in batch if job.writes]
             if len(shared) > 1 and self._commit_together(connection, shared):
-                _finish(shared)
+                self._finish(shared)
                 batch = [job for job in batch if not job.writes]
         for job in batch:
             try:
                 self._retried(partial(_transact, connection, job), job.deadline)
             except Exception as error:
                 job.error = error
-            _finish([job])
+            self._finish([job])
+
+    def _finish(self, jobs: list[Job]) -> None:
+        gone = self._gone()
+        if gone is not None:
+            for job in jobs:
+                job.error = gone
+        _resolve(jobs)
+        for job in jobs:
+            if job.after is not None and job.error is None:
+                with suppress(Exception):  # it tells others of what is committed: whether they hear is not the caller's
+                    job.after(job.result)
 
     def _commit_together(self, connection: apsw.Connection, jobs: list[Job]) -> bool:
         """All or none. False: something went wrong; each is to be tried by itself."""
@@ -297,14 +324,6 @@ def _run(connection: apsw.Connection, job: Job) -> None:
         job.after = None
     else:
         job.result = job.work(connection)
-
-
-def _finish(jobs: list[Job]) -> None:
-    _resolve(jobs)
-    for job in jobs:
-        if job.after is not None and job.error is None:
-            with suppress(Exception):  # it tells others of what is committed: whether they hear it is not the caller's
-                job.after(job.result)
 
 
 def _resolve(jobs: list[Job]) -> None:

@@ -1,0 +1,53 @@
+"""What happens around a queue: its file is moved, a clock is set."""
+
+from tests.guards.fencing import one
+
+LANE = "stores/sqlite/lane.py"
+FILE = "stores/sqlite/filesystem.py"
+NAMES = "tests/stores/sqlite/test_names.py::"
+GONE = f"{NAMES}test_nothing_is_acknowledged_once_the_file_is_gone"
+
+FILES = (
+    one(
+        "sqlite: nothing is acknowledged once the file is gone",
+        LANE,
+        "if gone is not None:",
+        f"{GONE}[deleted-is no longer there-by_submit]",
+        f"{GONE}[replaced-another file is there now-by_claim]",
+        "tests/worker/test_recovery.py::test_a_worker_whose_file_is_gone_ends_and_says_so",
+        put="if False:",
+        within="def _finish",
+    ),
+    one(
+        "sqlite: nor by a submit in the caller's thread",
+        LANE,
+        "if (gone := self._gone()) is not None:",
+        f"{GONE}[deleted-is no longer there-by_submit_here]",
+        put="if (gone := None) is not None:",
+        within="def try_here",
+    ),
+    one(
+        "sqlite: a file that is gone is not made anew after a fork",
+        LANE,
+        "if (gone := self._gone()) is not None:",
+        f"{NAMES}test_a_fork_does_not_make_a_missing_file",
+        put="if (gone := None) is not None:",
+        within="def _connect",
+    ),
+    one(
+        "a worker does not wait for a file that is gone",
+        "worker/intake.py",
+        "        except StoreGone:\n            raise",
+        "tests/worker/test_recovery.py::test_a_worker_whose_file_is_gone_ends_and_says_so",
+        put="        except ZeroDivisionError:\n            raise",
+    ),
+    one(
+        "sqlite: a file with two names is refused",
+        FILE,
+        "if names > 1:",
+        f"{NAMES}test_a_second_name_is_refused",
+        put="if False:",
+    ),
+)
+
+GUARDS = (*FILES,)
