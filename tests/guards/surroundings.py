@@ -27,12 +27,12 @@ FILES = (
         within="def try_here",
     ),
     one(
-        "sqlite: a file that is gone is not made anew after a fork",
+        "sqlite: a file that is gone is not made anew while another store, or the parent of a fork, has it open",
         LANE,
-        "if (gone := self._gone()) is not None:",
+        "if lane._path == self._path and not lane._closing.is_set() and (gone := lane._gone()) is not None:",
         f"{NAMES}test_a_fork_does_not_make_a_missing_file",
+        f"{NAMES}test_another_store_of_the_process_does_not_make_a_missing_file",
         put="if (gone := None) is not None:",
-        within="def _connect",
     ),
     one(
         "a worker does not wait for a file that is gone",

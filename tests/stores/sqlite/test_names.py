@@ -126,6 +126,19 @@ async def test_a_fork_does_not_make_a_missing_file(store: SqliteStore, path: Pat
     assert not path.exists()
 
 
+async def test_another_store_of_the_process_does_not_make_a_missing_file(store: SqliteStore, path: Path):
+    """As the heartbeat of a worker has one."""
+    path.unlink()
+    with pytest.raises(StoreGone):
+        await SqliteStore(f"sqlite:///{path}").open()
+    assert not path.exists()
+    await store.close()
+    other = SqliteStore(f"sqlite:///{path}")
+    await other.open()
+    await submit(other)
+    await other.close()
+
+
 # -- names ------------------------------------------------------------------------------------------------------------
 
 

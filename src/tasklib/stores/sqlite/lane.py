@@ -109,7 +109,7 @@ class Lane:
         """`work` in the thread: inside a transaction if it writes. `after` is called in the thread once it is
         committed, whether or not the caller still waits."""
         if self._closing.is_set() or os.getpid() != self._pid:
-            raise self._gone() or StoreClosed("the store is closed")
+            raise self._closed()
         job = Job(work, monotonic() + timeout, writes=writes, atomic=atomic, after=after)
         self._jobs.put(job)
         result: T = await job.future
@@ -206,9 +206,11 @@ class Lane:
             connection.close()
 
     def _connect(self, deadline: float) -> apsw.Connection:
-        if (gone := self._gone()) is not None:  # since the process forked: not to be made anew
-            raise gone
         with _opening:
+            # Not beside an open one that had this name: half of the process would work on the one, half on the other.
+            for lane in (self, *_lanes):
+                if lane._path == self._path and not lane._closing.is_set() and (gone := lane._gone()) is not None:
+                    raise gone
             connection = self._retried(lambda: connect(self._address), deadline)
             if self._path is not None:
                 self._opened = filesystem.identity(self._path) or _NO_FILE
@@ -218,6 +220,10 @@ class Lane:
     def _gone(self) -> StoreGone | None:
         """Asked before anything is acknowledged: the file is open whatever becomes of its name."""
         return None if self._path is None or self._opened is None else filesystem.gone(self._path, self._opened)
+
+    def _closed(self) -> StoreGone | StoreClosed:
+        """Why nothing more is done here. A file that was gone after a fork is not opened again."""
+        return self._gone() or StoreClosed("the store is closed")
 
     def _next_batch(self) -> list[Job] | Rest | None:
         job = self._jobs.get()
@@ -290,7 +296,7 @@ class Lane:
             if isinstance(job, Rest):
                 job.begun.set()
             elif job is not None:
-                job.error = StoreClosed("the store is closed")
+                job.error = self._closed()
                 _resolve([job])
 
 
