@@ -50,4 +50,23 @@ FILES = (
     ),
 )
 
-GUARDS = (*FILES,)
+CLOCKS = (
+    one(
+        "sqlite: leases and heartbeats go by the clock that is never set",
+        "stores/sqlite/clock.py",
+        "if self._added_ms is None else",
+        "tests/stores/sqlite/test_clock.py::test_a_worker_that_lives_is_not_lost[forward]",
+        "tests/stores/sqlite/test_clock.py::test_a_worker_that_died_is_lost_in_time[back]",
+        "tests/stores/sqlite/test_clock.py::test_a_claim_by_hand_is_not_taken_over[forward]",
+        put="if True else",
+    ),
+    one(
+        "sqlite: all processes on a file have one steady clock",
+        "stores/sqlite/clock.py",
+        "if boot is not None:",
+        "tests/stores/sqlite/test_clock.py::test_a_worker_that_lives_is_not_lost[forward]",
+        put="if boot is not None and self._added_ms is not None:",
+    ),
+)
+
+GUARDS = (*FILES, *CLOCKS)

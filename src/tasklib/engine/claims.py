@@ -42,7 +42,7 @@ async def claim(engine: Engine, task_id: UUID, worker_id: str, lease_seconds: fl
                 if extended is not None:
                     return extended
             case Approach.CONTEST:
-                await store.settle([claims.contest(task, await store.now(), worker_lost(task))])
+                await store.settle([claims.contest(task, await store.lease_now(), worker_lost(task))])
     raise TaskConflict(f"task {task_id} changes too fast to be claimed", task_id=task_id)
 
 

@@ -63,7 +63,11 @@ class Store(Protocol):
         ...
 
     async def now(self) -> datetime:
-        """The store's clock, offset included."""
+        """The store's clock, offset included. It decides what is due."""
+        ...
+
+    async def lease_now(self) -> datetime:
+        """The clock that leases and heartbeats are judged by. The same, unless the store's can be set meanwhile."""
         ...
 
     # -- submit -------------------------------------------------------------------------------------------------------

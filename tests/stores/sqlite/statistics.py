@@ -7,6 +7,7 @@ import pytest
 
 from tasklib.core.task import NewTask
 from tasklib.stores.sqlite import claims, inserting
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.values import ClaimRequest
 from tasklib.testing.suite.builders import new_task
 
@@ -27,7 +28,7 @@ def without_statistics(connection: apsw.Connection) -> None:
 
 def with_fresh_statistics(connection: apsw.Connection) -> None:
     insert(connection, [new_task(priority=number % 3) for number in range(2000)])
-    claims.claim(connection, CLAIM, 0.0)
+    claims.claim(connection, CLAIM, Clock(0.0))
     connection.execute("ANALYZE")
 
 

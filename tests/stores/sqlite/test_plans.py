@@ -9,6 +9,7 @@ import pytest
 
 from tasklib.stores.sqlite import claims, settling
 from tasklib.stores.sqlite.batches import SQL, _expanded
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.values import ClaimRequest
 from tasklib.testing.suite.builders import completed, new_task
 from tests.stores.sqlite.statistics import CLAIM, Prepare, insert, steps_of, whatever_the_statistics
@@ -91,7 +92,7 @@ def claim_and_complete(connection: apsw.Connection, request: ClaimRequest) -> in
     insert(connection, [new_task() for _ in range(100)])
 
     def work() -> None:
-        claimed = claims.claim(connection, request, 0.0).claims
+        claimed = claims.claim(connection, request, Clock(0.0)).claims
         assert len(claimed) == 100
         settling.settle(connection, [completed(claim) for claim in claimed], 0.0)
 
@@ -131,7 +132,7 @@ def test_several_busy_names_are_not_read_to_the_end(writer: apsw.Connection):
     request = ClaimRequest(worker_id="w", names=names, slots=100)
 
     def claim() -> int:
-        return steps_of(writer, lambda: claims.claim(writer, request, 0.0))
+        return steps_of(writer, lambda: claims.claim(writer, request, Clock(0.0)))
 
     insert(writer, [new_task(name) for _ in range(20) for name in names])
     before = claim()
@@ -142,7 +143,7 @@ def test_several_busy_names_are_not_read_to_the_end(writer: apsw.Connection):
 def test_an_idle_claim_writes_nothing(writer: apsw.Connection):
     insert(writer, [new_task("other"), new_task(delay_seconds=60)])
     before = writer.total_changes()
-    assert claims.claim(writer, CLAIM, 0.0).claims == []
+    assert claims.claim(writer, CLAIM, Clock(0.0)).claims == []
     assert writer.total_changes() == before
 
 
@@ -150,6 +151,6 @@ def test_names_beyond_json_are_found(writer: apsw.Connection):
     """Names reach the statements inside JSON."""
     names = ['"', "\\", "a\nb", "ü", "\U0001f600", "'; DROP TABLE tasks; --", "$[0]"]
     insert(writer, [new_task(name) for name in names])
-    found = claims.claim(writer, ClaimRequest(worker_id="w", names=names, slots=100), 0.0).claims
+    found = claims.claim(writer, ClaimRequest(worker_id="w", names=names, slots=100), Clock(0.0)).claims
     assert sorted(claim.name for claim in found) == sorted(names)
     assert json.loads(writer.execute(SQL["existing_ids"], {"ids": "[]"}).get) == []

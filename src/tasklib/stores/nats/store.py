@@ -105,6 +105,9 @@ class NatsStore:
         self._check_open()
         return self._clock.now()
 
+    async def lease_now(self) -> datetime:
+        return await self.now()
+
     # -- submit -------------------------------------------------------------------------------------------------------
 
     async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> list[Inserted]:

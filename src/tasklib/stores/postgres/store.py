@@ -100,6 +100,9 @@ class PostgresStore:
         found: datetime = (await looks.fetch(self._calls, "now", self._calls.offset))[0][0]
         return found
 
+    async def lease_now(self) -> datetime:
+        return await self.now()
+
     # -- submit -------------------------------------------------------------------------------------------------------
 
     async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:

@@ -14,6 +14,7 @@ from tasklib.stores.checkup import LEASE_ENDS_SOON, leases, unhandled
 from tasklib.stores.sqlite import filesystem, holders, schema
 from tasklib.stores.sqlite.address import Address
 from tasklib.stores.sqlite.batches import SQL, values_of
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.connection import WAL_KEPT_BYTES
 from tasklib.stores.sqlite.rows import seconds
 from tasklib.stores.values import Finding
@@ -23,7 +24,7 @@ PATIENCE_MS = 3000
 _CLOCK_SET_BACK = 2.0
 
 
-def check_up(connection: apsw.Connection, address: Address, clock_offset: float) -> list[Finding]:
+def check_up(connection: apsw.Connection, address: Address, clock: Clock) -> list[Finding]:
     findings = [Finding("ok", "sqlite", f"SQLite {apsw.sqlite_lib_version()}")]
     findings += _schema(connection)
     if address.path is not None:
@@ -32,7 +33,7 @@ def check_up(connection: apsw.Connection, address: Address, clock_offset: float)
     if any(finding.subject == "schema" and finding.level != "ok" for finding in findings):
         return findings  # there is nothing more to look at
     findings.append(_claim_plan(connection))
-    return [*findings, *_queue(connection, clock_offset)]
+    return [*findings, *_queue(connection, clock)]
 
 
 def plan_of_claim(connection: apsw.Connection) -> str:
@@ -122,16 +123,17 @@ def _list(processes: list[str]) -> str:
     return ", ".join(processes) or "a process that this system does not name"
 
 
-def _queue(connection: apsw.Connection, clock_offset: float) -> Iterator[Finding]:
-    offset = {"offset": seconds(clock_offset)}
-    ahead = connection.execute(SQL["newest_ahead"], offset).get or 0.0
+def _queue(connection: apsw.Connection, clock: Clock) -> Iterator[Finding]:
+    clock.read(connection)  # the check-up does without opening the store
+    ahead = connection.execute(SQL["newest_ahead"], {"offset": seconds(clock.offset)}).get or 0.0
     if ahead > _CLOCK_SET_BACK:
         message = f"the newest task is from {ahead:.0f} s in the future: this machine's clock was set back"
         yield Finding("warning", "clock", message, "the clock decides when tasks are due; set it right")
     else:
         yield Finding("ok", "clock", "this machine's clock decides, and no task is from its future")
-    yield unhandled(values_of(connection, SQL["unattended"], offset))
-    yield leases(*connection.execute(SQL["leases"], {**offset, "soon": seconds(LEASE_ENDS_SOON)}).get)
+    steady = {"steady": clock.steady()}
+    yield unhandled(values_of(connection, SQL["unattended"], steady))
+    yield leases(*connection.execute(SQL["leases"], {**steady, "soon": seconds(LEASE_ENDS_SOON)}).get)
 
 
 def _wal(path: Path) -> Path:

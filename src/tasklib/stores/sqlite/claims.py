@@ -13,6 +13,7 @@ import apsw
 from tasklib.core.task import Claim
 from tasklib.stores.permits import ALL, Permits
 from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, read_claim, seconds, seconds_between
 from tasklib.stores.values import Claimed, ClaimRequest
@@ -26,50 +27,53 @@ _FIRST_DEPTH = 16
 
 class _Survey(NamedTuple):
     now: str
+    """What is due goes by it."""
+    steady: str
+    """Leases and rates go by it."""
     controls: list[Control]
     next_due: str | None
     busy: list[str]
 
 
-def claim(connection: apsw.Connection, request: ClaimRequest, clock_offset: float) -> Claimed:
-    survey = _survey(connection, request.names, clock_offset)
+def claim(connection: apsw.Connection, request: ClaimRequest, clock: Clock) -> Claimed:
+    survey = _survey(connection, request.names, clock)
     if survey.next_due is not None and survey.next_due <= survey.now:
         connection.execute(SQL["promote"], {"now": survey.now})
-        survey = _survey(connection, request.names, clock_offset)
+        survey = _survey(connection, request.names, clock)
     permits = _permits(connection, survey)
     caps = _caps(request, survey.busy, permits)
     rows = _pick(connection, caps, _wanted(request, permits), survey.now)
     kept = _may_wait(rows, request.slots, permits)
-    claims = _mark(connection, kept, request.worker_id, request.lease_seconds, permits, survey.now)
+    claims = _mark(connection, kept, request.worker_id, request.lease_seconds, permits, survey)
     return Claimed(claims, _next_due_in(survey, permits) if len(claims) < request.slots else None)
 
 
 def take(
-    connection: apsw.Connection, task_id: UUID, version: int, worker_id: str, lease_seconds: float, clock_offset: float
+    connection: apsw.Connection, task_id: UUID, version: int, worker_id: str, lease_seconds: float, clock: Clock
 ) -> Claim | None:
-    survey = _survey(connection, (), clock_offset)
+    survey = _survey(connection, (), clock)
     parameters = {"id": str(task_id), "version": version, "now": survey.now}
     rows = [row for row in rows_of(connection, SQL["take"], parameters) if row[1]]
     permits = _permits(connection, survey)
     if not rows or not permits.allows(rows[0][3]):
         return None
-    return _mark(connection, rows, worker_id, lease_seconds, permits, survey.now)[0]
+    return _mark(connection, rows, worker_id, lease_seconds, permits, survey)[0]
 
 
 def held(connection: apsw.Connection, worker_id: str) -> list[Claim]:
     return [read_claim(row) for row in rows_of(connection, SQL["held"], {"worker_id": worker_id})]
 
 
-def _survey(connection: apsw.Connection, names: Iterable[str], clock_offset: float) -> _Survey:
-    parameters = {"offset": seconds(clock_offset), "names": json.dumps(list(names))}
+def _survey(connection: apsw.Connection, names: Iterable[str], clock: Clock) -> _Survey:
+    parameters = {"offset": seconds(clock.offset), "names": json.dumps(list(names))}
     now, controls, next_due, busy = values_of(connection, SQL["survey"], parameters)
-    return _Survey(now, [Control.read(row) for row in controls], next_due, busy)
+    return _Survey(now, clock.steady(), [Control.read(row) for row in controls], next_due, busy)
 
 
 def _permits(connection: apsw.Connection, survey: _Survey) -> Permits[str]:
     counted = any(control.concurrency is not None for control in survey.controls)
     running = rows_of(connection, SQL["running_by_name"]) if counted else []
-    return Permits({each.name: each for each in survey.controls}, survey.now, {row[0]: row[1] for row in running})
+    return Permits({each.name: each for each in survey.controls}, survey.steady, {row[0]: row[1] for row in running})
 
 
 def _wanted(request: ClaimRequest, permits: Permits[str]) -> int:
@@ -147,17 +151,22 @@ def _may_wait(rows: list[list[Any]], slots: int, permits: Permits[str]) -> list[
 
 
 def _mark(
-    connection: apsw.Connection, rows: list[list[Any]], worker_id: str, lease: float, permits: Permits[str], now: str
+    connection: apsw.Connection,
+    rows: list[list[Any]],
+    worker_id: str,
+    lease: float,
+    permits: Permits[str],
+    survey: _Survey,
 ) -> list[Claim]:
     """Makes the picked rows this worker's, and takes their tokens."""
     if rows:
         rowids = json.dumps([row[0] for row in rows])
-        parameters = {"rowids": rowids, "worker_id": worker_id, "now": now, "lease": seconds(lease)}
-        connection.execute(SQL["claim"], parameters)
+        clocks = {"now": survey.now, "steady": survey.steady}
+        connection.execute(SQL["claim"], {"rowids": rowids, "worker_id": worker_id, "lease": seconds(lease), **clocks})
         for name, tokens in permits.used(Counter(row[3] for row in rows)):
             if tokens is not None:
-                connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "now": now})
-    started = instant(now)
+                connection.execute(SQL["take_tokens"], {"name": name, "tokens": tokens, "steady": survey.steady})
+    started = instant(survey.now)
     return [
         Claim(
             UUID(r[2]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ import apsw
 from tasklib.core.task import Task
 from tasklib.stores import serving
 from tasklib.stores.sqlite.batches import SQL, Target, rows_of, values_of
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, instant_or_none, read_task, seconds, seconds_between
 from tasklib.stores.values import Age, Controls, NameStats, Point, WorkerInfo
@@ -65,8 +67,10 @@ def ages(connection: apsw.Connection, since: float, step: int, offset: float) ->
     return [Age(instant(row[0]), *row[1:]) for row in rows_of(connection, SQL["ages"], parameters)]
 
 
-def workers(connection: apsw.Connection, clock_offset: float) -> list[WorkerInfo]:
-    moment, rows = values_of(connection, SQL["workers"], {"offset": seconds(clock_offset)})
+def workers(connection: apsw.Connection, clock: Clock) -> list[WorkerInfo]:
+    moment, rows = values_of(connection, SQL["workers"], {"offset": seconds(clock.offset)})
+    steady = clock.steady()
+    silent = [seconds_between(row[7], steady) for row in rows]
     return [
         WorkerInfo(
             id=row[0],
@@ -77,11 +81,11 @@ def workers(connection: apsw.Connection, clock_offset: float) -> list[WorkerInfo
             concurrency=row[4],
             running=row[5],
             started_at=instant(row[6]),
-            seen_at=instant(row[7]),
+            seen_at=instant(moment) - timedelta(seconds=silence),
             stopped_at=instant_or_none(row[8]),
-            seconds_since_seen=seconds_between(row[7], moment),
+            seconds_since_seen=silence,
         )
-        for row in rows
+        for row, silence in zip(rows, silent, strict=True)
     ]
 
 

@@ -19,6 +19,21 @@ t.retry_count > 0 AND json_valid(t.history) AND coalesce(json_extract(t.history,
 -- name: now
 SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
 
+-- What this machine's processes add to the time since it started (clock.py says why), in the row for what has no minute.
+-- name: steady_clock
+SELECT count FROM task_counts
+WHERE minute = '1970-01-01T00:00:00.000Z' AND name = :boot AND state = 'clock' AND bucket = -1
+
+-- name: set_steady_clock
+INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
+VALUES ('1970-01-01T00:00:00.000Z', :boot, 'clock', -1, :added_ms, 0)
+ON CONFLICT DO NOTHING
+
+-- Those of earlier starts; containers with other time namespaces have theirs beside this one.
+-- name: forget_steady_clocks
+DELETE FROM task_counts
+WHERE minute = '1970-01-01T00:00:00.000Z' AND state = 'clock' AND substr(name, 1, 36) <> substr(:boot, 1, 36)
+
 -- One task or a few hundred, created at ?1 or, where that is null, now. A task that is there already, by its id or its
 -- key, is left as it is.
 -- name: insert
@@ -135,7 +150,7 @@ WHERE NOT (state IN ('pending', 'failed') AND completed_at IS NULL AND coalesce(
 
 -- name: claim
 INSERT INTO claiming
-SELECT value, :worker_id, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :now, :lease), '9999-12-31T23:59:59.999Z'), :now
+SELECT value, :worker_id, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :lease), '9999-12-31T23:59:59.999Z'), :now
 FROM json_each(:rowids)
 
 -- One task by its id, as `pick` gives it.
@@ -152,7 +167,7 @@ SELECT json_group_array(json_array(name, n)) FROM (
 )
 
 -- name: take_tokens
-UPDATE task_controls SET tokens = :tokens, refilled_at = :now WHERE name = :name
+UPDATE task_controls SET tokens = :tokens, refilled_at = :steady WHERE name = :name
 
 -- name: held
 SELECT json_group_array(json_array(<claim_columns>))
@@ -226,9 +241,9 @@ FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
     ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
 
 -- name: extend
-WITH clock(offset, lease) AS (SELECT ?1, ?2), batch(id, version, worker_id) AS (VALUES <rows>)
+WITH clock(steady, lease) AS (SELECT ?1, ?2), batch(id, version, worker_id) AS (VALUES <rows>)
 INSERT INTO extending
-SELECT *, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', 'now', ?1, ?2), '9999-12-31T23:59:59.999Z')
+SELECT *, coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', ?1, ?2), '9999-12-31T23:59:59.999Z')
 FROM batch WHERE id IS NOT NULL
 
 -- What the statements above insert into: views whose triggers update one task for each row, by its key. An UPDATE of many
@@ -327,9 +342,8 @@ END;
 
 -- name: beat
 INSERT INTO task_workers (id, hostname, pid, names, concurrency, running, listening, started_at, seen_at)
-SELECT :id, :hostname, :pid, :names, :concurrency, :running, :listening, now, now
-FROM (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset) AS now)
-WHERE true
+VALUES (:id, :hostname, :pid, :names, :concurrency, :running, :listening,
+    strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset), :steady)
 ON CONFLICT (id) DO UPDATE SET
     hostname = excluded.hostname, pid = excluded.pid, names = excluded.names, concurrency = excluded.concurrency,
     running = excluded.running, listening = excluded.listening, seen_at = excluded.seen_at, stopped_at = NULL
@@ -339,7 +353,7 @@ UPDATE task_workers SET stopped_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offs
 
 -- name: lost_leases
 WITH clock(now, dead) AS MATERIALIZED (
-    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset), strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :dead_after)
+    SELECT :steady, strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :dead_after)
 ),
 gone AS MATERIALIZED (
     SELECT w.id FROM clock CROSS JOIN task_workers AS w WHERE w.stopped_at IS NOT NULL OR w.seen_at < dead
@@ -576,16 +590,16 @@ WHERE (
     )
 ) AND name NOT IN (
     SELECT n.value FROM task_workers AS w, json_each(w.names) AS n
-    WHERE w.stopped_at IS NULL AND w.seen_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, '-60 seconds')
+    WHERE w.stopped_at IS NULL AND w.seen_at >= strftime('%Y-%m-%dT%H:%M:%fZ', :steady, '-60 seconds')
 )
 
 -- name: leases
 -- Those that have ended, and those that end soon.
 SELECT
-    count(*) FILTER (WHERE locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
-    count(*) FILTER (WHERE locked_until > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset))
+    count(*) FILTER (WHERE locked_until <= :steady),
+    count(*) FILTER (WHERE locked_until > :steady)
 FROM tasks
-WHERE state = 'running' AND locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :soon)
+WHERE state = 'running' AND locked_until <= strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :soon)
 
 -- name: newest_ahead
 -- By how many seconds the newest task is from the future.

@@ -13,6 +13,7 @@ from tasklib.core.decide import HISTORY_LIMIT, UNTIMED, Change, Verdict, judge
 from tasklib.core.task import TaskState
 from tasklib.stores.permits import ALL
 from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, run_batch, values_of
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.looking import get
 from tasklib.stores.sqlite.rows import seconds, seconds_or_none, written_or_none
 from tasklib.stores.values import Extension, Held
@@ -47,12 +48,12 @@ def settle(connection: apsw.Connection, changes: Sequence[Change], clock_offset:
 
 
 def extend(
-    connection: apsw.Connection, worker_id: str, leases: Sequence[Held], lease_seconds: float, clock_offset: float
+    connection: apsw.Connection, worker_id: str, leases: Sequence[Held], lease_seconds: float, clock: Clock
 ) -> list[Extension]:
     found: dict[str, bool] = {}
     for chunk in chunks([(str(lease.id), lease.version, worker_id) for lease in leases]):
         found.update(match_batch(connection, "match_extended", chunk))
-        run_batch(connection, "extend", (seconds(clock_offset), seconds(lease_seconds)), chunk)
+        run_batch(connection, "extend", (clock.steady(), seconds(lease_seconds)), chunk)
     return [Extension(lease.id, str(lease.id) in found, bool(found.get(str(lease.id)))) for lease in leases]
 
 

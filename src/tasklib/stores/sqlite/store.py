@@ -27,6 +27,7 @@ from tasklib.stores.sqlite import (
 )
 from tasklib.stores.sqlite import workers as registered
 from tasklib.stores.sqlite.address import parse
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.lanes import Lanes
 from tasklib.stores.sqlite.rows import instant
 from tasklib.stores.values import (
@@ -66,8 +67,16 @@ class SqliteStore(Lanes):
         super().__init__(parse(url), call_timeout)
         key = self._address.key
         self._bells = wake.bells_of(key, None if self._address.path is None else Path(f"{key}-wake"))
-        self.clock_offset = clock_offset
+        self._clock = Clock(clock_offset)
         self._ear: wake.Ear | None = None
+
+    @property
+    def clock_offset(self) -> float:
+        return self._clock.offset
+
+    @clock_offset.setter
+    def clock_offset(self, seconds: float) -> None:
+        self._clock.offset = seconds
 
     @property
     def traits(self) -> Traits:
@@ -83,6 +92,8 @@ class SqliteStore(Lanes):
             found = await self._read(schema.version)
             if found != schema.CURRENT:
                 await self._write(schema.prepare)
+            if not await self._read(self._clock.read):
+                await self._write(self._clock.agree)
         except BaseException:
             await self._disconnect()
             raise
@@ -97,6 +108,10 @@ class SqliteStore(Lanes):
 
     async def now(self) -> datetime:
         return instant(await self._look(partial(looking.now, clock_offset=self.clock_offset)))
+
+    async def lease_now(self) -> datetime:
+        self._check_open()
+        return instant(self._clock.steady())
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
@@ -129,12 +144,12 @@ class SqliteStore(Lanes):
     # -- work ---------------------------------------------------------------------------------------------------------
 
     async def claim(self, request: ClaimRequest) -> Claimed:
-        return await self._change(partial(claims.claim, request=request, clock_offset=self.clock_offset))
+        return await self._change(partial(claims.claim, request=request, clock=self._clock))
 
     async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
-        offset = self.clock_offset
+        clock = self._clock
         return await self._change(
-            lambda connection: claims.take(connection, task_id, version, worker_id, lease_seconds, offset)
+            lambda connection: claims.take(connection, task_id, version, worker_id, lease_seconds, clock)
         )
 
     async def held(self, worker_id: str) -> list[Claim]:
@@ -153,22 +168,20 @@ class SqliteStore(Lanes):
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
         if not leases:
             return []
-        offset = self.clock_offset
+        clock = self._clock
         return await self._change(
-            lambda connection: settling.extend(connection, worker_id, leases, lease_seconds, offset)
+            lambda connection: settling.extend(connection, worker_id, leases, lease_seconds, clock)
         )
 
     async def beat(self, worker: WorkerBeat) -> None:
-        await self._change(partial(registered.beat, worker=worker, clock_offset=self.clock_offset))
+        await self._change(partial(registered.beat, worker=worker, clock=self._clock))
 
     async def farewell(self, worker_id: str) -> None:
         await self._change(partial(registered.farewell, worker_id=worker_id, clock_offset=self.clock_offset))
 
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
-        offset = self.clock_offset
-        return await self._look(
-            lambda connection: registered.lost_leases(connection, dead_after_seconds, limit, offset)
-        )
+        clock = self._clock
+        return await self._look(lambda connection: registered.lost_leases(connection, dead_after_seconds, limit, clock))
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
@@ -233,7 +246,7 @@ class SqliteStore(Lanes):
         return await self._look_for_people(work)
 
     async def workers(self) -> list[WorkerInfo]:
-        return await self._look(partial(looking.workers, clock_offset=self.clock_offset))
+        return await self._look(partial(looking.workers, clock=self._clock))
 
     # -- control ------------------------------------------------------------------------------------------------------
 
@@ -314,7 +327,7 @@ class SqliteStore(Lanes):
         if self._is_missing():
             return [Finding("warning", "file", f"{self._address} does not exist yet", "the first use makes it")]
         await self._connect()
-        work = partial(checkup.check_up, address=self._address, clock_offset=self.clock_offset)
+        work = partial(checkup.check_up, address=self._address, clock=self._clock)
         return await self._lane(self._reader).run(work, max(self._timeout, _CHECK_UP_SECONDS))
 
     # -- parts of verbs -----------------------------------------------------------------------------------------------
