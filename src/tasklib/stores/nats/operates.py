@@ -15,7 +15,7 @@ from tasklib.core.task import Task, TaskState
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.claims import read_records
-from tasklib.stores.nats.clock import instant, written
+from tasklib.stores.nats.clock import instant, micros, written
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.mirror import Mirror
@@ -138,7 +138,7 @@ class Workers:
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         async def work() -> list[Task]:
             await self._mirror.sync()  # also sets the clock by the server's
-            now = self._bucket.clock.micros()
+            now = micros(self._bucket.clock.earliest())
             running = self._mirror.index.running
             dead = await self._dead({found.worker for found in running.values()}, dead_after_seconds)
             ids = [
@@ -174,7 +174,7 @@ class Workers:
         if entry is None or entry.deleted:
             return False
         about = json.loads(entry.data)
-        silence = self._bucket.clock.now() - instant(about["seen_at"])
+        silence = self._bucket.clock.earliest() - instant(about["seen_at"])
         return about["stopped_at"] is not None or silence > timedelta(seconds=dead_after_seconds)
 
 

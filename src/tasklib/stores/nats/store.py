@@ -106,7 +106,8 @@ class NatsStore:
         return self._clock.now()
 
     async def lease_now(self) -> datetime:
-        return await self.now()
+        self._check_open()
+        return self._clock.earliest()
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
