@@ -212,6 +212,13 @@ def test_without_a_ledger_the_rest_is_held_against_each_other(words: str, doctor
     assert any(words in each for each in check(tell(history)))
 
 
+def test_without_a_ledger_a_task_that_was_put_off_and_then_cancelled_did_not_start_early():
+    history = [line for line in fine() if line["event"] != "moves"]
+    row = final(history)[0]
+    row[STATE], row[DUE], row[RESULT] = "cancelled", at(30), None
+    assert list(RULES["nothing early"](tell(history))) == []
+
+
 def test_what_was_edited_by_hand_is_not_judged_by_its_moves():
     history = fine()
     rows(history)[7][VERSION] = 3
