@@ -88,7 +88,8 @@ def connection_limit(error: BaseException) -> str | None:
     """Whether it is the role or the database that may have no more connections. A server that has none left is not
     meant: others give theirs back all the time."""
     if isinstance(error, asyncpg.TooManyConnectionsError):
-        return _LIMITS.get(error.server_source_function or "")
+        # Not in asyncpg's types.
+        return _LIMITS.get(getattr(error, "server_source_function", None) or "")
     return None
 
 
