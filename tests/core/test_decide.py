@@ -371,11 +371,10 @@ class TestJudge:
         assert {judge(change, self.written(change)) for change in self.changes} == {Verdict.ALREADY}
 
     def test_a_row_cancelled_by_this_write_is_already(self):
-        asked = [change for change in self.changes if change.if_asked is not None]
-        assert {judge(change, self.written(change.if_asked)) for change in asked} == {Verdict.ALREADY}
-        assert [decide.written(change, self.written(change.if_asked)) for change in asked] == [
-            change.if_asked for change in asked
-        ]
+        asked = [(change, change.if_asked) for change in self.changes if change.if_asked is not None]
+        assert {judge(change, self.written(stopped)) for change, stopped in asked} == {Verdict.ALREADY}
+        for change, stopped in asked:
+            assert decide.written(change, self.written(stopped)) is stopped
 
     def test_a_row_written_as_it_was_meant_shows_no_cancel(self):
         for change in self.changes:

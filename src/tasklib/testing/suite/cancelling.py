@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import aclosing
-
 import pytest
 
 from tasklib.core import decide
@@ -12,7 +9,7 @@ from tasklib.core.decide import Verdict
 from tasklib.core.lifecycle import Phase
 from tasklib.core.outcome import Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import Claim, Task, TaskState, is_terminal
+from tasklib.core.task import Claim, Task, TaskState
 from tasklib.stores.base import Store
 from tasklib.testing.suite.builders import (
     ANNA,
@@ -156,21 +153,6 @@ class Cancelling:
         bucket = decide.bucket_of(7) if isinstance(outcome, Failed) else decide.UNTIMED
         counted = [(point.name, point.state, point.bucket, point.count) for point in await store.series(600)]
         assert counted == [(WORK, "cancelled", bucket, 1)]
-
-    @pytest.mark.parametrize("outcome", [Failed("boom"), Snoozed(60)])
-    async def test_such_a_cancellation_wakes_who_waits_for_the_end(self, store: Store, outcome: Outcome) -> None:
-        await submit(store)
-        running = await claim_one(store)
-        async with asyncio.timeout(10), aclosing(store.watch(running.id)) as watching:
-            first = await anext(watching)
-            assert first is not None
-            assert not is_terminal(first)
-            await store.request_cancel([running.id])
-            await apply(store, decide.settle(running, outcome, RetryPolicy.AT_ONCE))
-            async for task in watching:
-                if task is not None and is_terminal(task):
-                    break
-        assert (await fetch(store, running.id)).state == TaskState.CANCELLED
 
     async def test_a_lost_task_that_was_asked_to_stop_is_cancelled(self, store: Store) -> None:
         await submit(store)

@@ -89,7 +89,7 @@ class Prefetch:
             assert (claimed.apart, [each.apart for each in await store.held(ANNA)]) == (apart, [apart])
             store.clock_offset += 11
             await apply(store, expired(await fetch(store, task_id)))
-        suspect = await store.take(task_id, claimed.version + 1, ANNA, 10)
+        suspect = await store.take(task_id, (await fetch(store, task_id)).version, ANNA, 10)
         assert suspect is not None
         assert suspect.apart
         await apply(store, released(suspect))

@@ -9,8 +9,11 @@ from uuid import UUID
 
 import pytest
 
+from tasklib.core import decide
 from tasklib.core.lifecycle import TERMINAL, Phase
-from tasklib.core.task import Task
+from tasklib.core.outcome import Failed, Outcome, Snoozed
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.task import Task, TaskState
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange
 from tasklib.testing.suite.builders import (
@@ -194,6 +197,19 @@ class Waking:
         await apply(other, completed(running, 1))
         ends = await asyncio.gather(*waits)
         assert ends == [await fetch(store, task_id)] * 6
+
+    @pytest.mark.parametrize("outcome", [Failed("boom"), Snoozed(60)], ids=["failed", "snoozed"])
+    async def test_an_outcome_that_cancels_as_was_asked_ends_a_watch(self, store: Store, outcome: Outcome) -> None:
+        """It would have put the task back."""
+        await submit(store)
+        running = await claim_one(store)
+        async with _Watch(store, running.id) as watch:
+            await watch.next()
+            await store.request_cancel([running.id])
+            await apply(store, decide.settle(running, outcome, RetryPolicy.AT_ONCE))
+            end = await watch.end()
+        assert end is not None
+        assert end.state == TaskState.CANCELLED
 
 
 class _Watch:
