@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from tasklib.core import codec, decide
 from tasklib.core.decide import Change
+from tasklib.core.durations import in_seconds
 from tasklib.core.errors import (
     InvalidOption,
     InvalidWorkerId,
@@ -59,6 +60,7 @@ def check_worker_id(value: object) -> str:
 
 
 def check_lease(value: object, field: str = "claim_ttl") -> float:
+    value = in_seconds(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not SHORTEST_LEASE <= value <= LONGEST_LEASE:
         limits = f"a number of seconds from {SHORTEST_LEASE} to {LONGEST_LEASE:.0f}"
         raise InvalidOption(f"{field} must be {limits}, got {value!r:.60}", field=field)

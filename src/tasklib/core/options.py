@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tasklib.core import codec
+from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.retry import RetryPolicy
 
@@ -29,10 +30,10 @@ RESERVED = frozenset(
 class SubmitOptions:
     """What a caller may say about one submit. None: the task type's own value, or the configuration's."""
 
-    delay_seconds: float | None = None
+    delay_seconds: Seconds | None = None
     run_at: datetime | None = None
     max_retries: int | None = None
-    timeout_seconds: int | None = None
+    timeout_seconds: WholeSeconds | None = None
     priority: int | None = None
     tags: Mapping[str, Any] | None = None
     idempotency_key: str | None = None
@@ -69,6 +70,7 @@ def check_key(key: object) -> str:
 
 
 def check_delay(value: object, field: str = "delay_seconds") -> float:
+    value = in_seconds(value)
     # Compared and not converted: NaN fails the comparison, and an integer may be too large for a float.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST_DELAY_SECONDS:
         limits = f"a number of seconds from 0 to {LONGEST_DELAY_SECONDS:.0f} (100 years)"
@@ -92,7 +94,7 @@ def check_max_retries(value: object) -> int:
 
 
 def check_timeout(value: object) -> int:
-    return check_whole("timeout_seconds", value, 1, INT32, " seconds")
+    return check_whole("timeout_seconds", in_seconds(value), 1, INT32, " seconds")
 
 
 def check_tags(value: object) -> str:

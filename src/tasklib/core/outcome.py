@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from tasklib.core.durations import Seconds
 from tasklib.core.options import check_delay
 
 
@@ -56,7 +57,7 @@ Outcome: TypeAlias = Completed | Failed | Snoozed | Released | Cancelled
 class Retry(Exception):
     """Raise it in a handler to fail this attempt and set when the next one starts."""
 
-    def __init__(self, message: str = "the handler asked for a retry", *, delay: float | None = None) -> None:
+    def __init__(self, message: str = "the handler asked for a retry", *, delay: Seconds | None = None) -> None:
         super().__init__(message)
         self.delay = None if delay is None else check_delay(delay, "delay")
 
@@ -68,9 +69,9 @@ class Fail(Exception):
 class Snooze(Exception):
     """Raise it in a handler to run again later without using up an attempt."""
 
-    def __init__(self, *, delay: float) -> None:
+    def __init__(self, *, delay: Seconds) -> None:
         self.delay = check_delay(delay, "delay")
-        super().__init__(f"snoozed for {delay} s")
+        super().__init__(f"snoozed for {self.delay:g} s")
 
 
 class TaskTimedOut(BaseException):

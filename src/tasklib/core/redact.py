@@ -126,7 +126,8 @@ def _pattern(keys: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _mask_pairs(text: str, keys: tuple[str, ...]) -> str:
-    parts, done = [], 0
+    parts: list[str] = []
+    done = 0
     for found in _KEY.finditer(text):
         start, is_item = found.end(), found["sign"] == ":"
         if found.start() < done or (is_item and not found["quote"]):  # without quotes it is prose: `token: too short`
@@ -151,7 +152,8 @@ def _read(text: str) -> object:
 
 
 def _mask_urls(text: str) -> str:
-    parts, done, end, at = [], 0, 0, -1
+    parts: list[str] = []
+    done, end, at = 0, 0, -1
     for found in _SCHEME.finditer(text):
         start = found.end()
         if start < done:

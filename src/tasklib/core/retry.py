@@ -6,31 +6,39 @@ import json
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
+from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import InvalidOption
 
 LONGEST_DELAY = 6 * 3600.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class RetryPolicy:
     """`base * multiplier ** (retry - 1)` seconds, at most `cap`, spread by `jitter` (0.2 is ±20 %)."""
 
-    base: float = 5.0
-    multiplier: float = 2.0
-    cap: float = LONGEST_DELAY
-    jitter: float = 0.0
+    base: float
+    multiplier: float
+    cap: float
+    jitter: float
 
     LIBRARY: ClassVar[RetryPolicy]
     QUEUE: ClassVar[RetryPolicy]
     AT_ONCE: ClassVar[RetryPolicy]
 
-    def __post_init__(self) -> None:
-        for field, low, high in (("base", 0, 1e9), ("multiplier", 0, 1e6), ("cap", 0, 1e9), ("jitter", 0, 1)):
-            value = getattr(self, field)
+    def __init__(
+        self, base: Seconds = 5.0, multiplier: float = 2.0, cap: Seconds = LONGEST_DELAY, jitter: float = 0.0
+    ) -> None:
+        for field, value, high in (
+            ("base", in_seconds(base), 1e9),
+            ("multiplier", multiplier, 1e6),
+            ("cap", in_seconds(cap), 1e9),
+            ("jitter", jitter, 1),
+        ):
             number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not number or not low <= value <= high:
-                limits = f"a number from {low} to {high:g}"
+            if not number or not 0 <= value <= high:
+                limits = f"a number from 0 to {high:g}"
                 raise InvalidOption(f"retry policy: {field} must be {limits}, got {value!r}", field=f"retry.{field}")
+            object.__setattr__(self, field, value)
 
     def delay(self, retry: int, spread: float = 0.0) -> float:
         """Seconds before the given retry (1 is the first). `spread`, from -1 to 1, places it within the jitter."""

@@ -6,11 +6,12 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
 from uuid import UUID
 
+from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import TaskDefinitionError, Unsupported
-from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions
+from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_timeout
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.rows import Rows
@@ -48,16 +49,35 @@ class Submitter(Generic[P, R]):
         new = [prepare_call(self._task_type, args, kwargs, self._options, engine.config)]
         return self._handle((await store(engine, new, self._connection))[0], engine)
 
-    def submit_many(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
-        """Stores thousands of calls at once, each given by its keyword arguments; all or none."""
+    @overload
+    def submit_many(self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[False] = ...) -> list[UUID]: ...
+    @overload
+    def submit_many(self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[True]) -> list[TaskHandle[R]]: ...
+    def submit_many(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: bool = False
+    ) -> list[UUID] | list[TaskHandle[R]]:
+        """Stores thousands of calls at once, each given by its keyword arguments; all or none. Gives their ids, or a
+        handle for each."""
         engine = default_engine()
         new = prepare_calls(self._task_type, calls, self._options, engine.config)
-        return ids_of(store_blocking(engine, new, self._connection))
+        inserted = store_blocking(engine, new, self._connection)
+        return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
 
-    async def submit_many_async(self, calls: Iterable[Mapping[str, Any]]) -> list[UUID]:
+    @overload
+    async def submit_many_async(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[False] = ...
+    ) -> list[UUID]: ...
+    @overload
+    async def submit_many_async(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[True]
+    ) -> list[TaskHandle[R]]: ...
+    async def submit_many_async(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: bool = False
+    ) -> list[UUID] | list[TaskHandle[R]]:
         engine = default_engine()
         new = prepare_calls(self._task_type, calls, self._options, engine.config)
-        return ids_of(await store(engine, new, self._connection))
+        inserted = await store(engine, new, self._connection)
+        return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
 
     def _handle(self, inserted: Inserted, engine: Engine) -> TaskHandle[R]:
         return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
@@ -82,10 +102,10 @@ class TaskFunction(Submitter[P, R], Generic[P, C, R]):
     def options(
         self,
         *,
-        delay_seconds: float | None = None,
+        delay_seconds: Seconds | None = None,
         run_at: datetime | None = None,
         max_retries: int | None = None,
-        timeout_seconds: int | None = None,
+        timeout_seconds: WholeSeconds | None = None,
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
@@ -132,7 +152,7 @@ def task(
     *,
     name: str | None = ...,
     max_retries: int | None = ...,
-    timeout_seconds: int | None = ...,
+    timeout_seconds: WholeSeconds | None = ...,
     priority: int = ...,
     tags: Mapping[str, Any] | None = ...,
     retry: RetryPolicy | None = ...,
@@ -146,7 +166,7 @@ def task(
     *,
     name: str | None = None,
     max_retries: int | None = None,
-    timeout_seconds: int | None = None,
+    timeout_seconds: WholeSeconds | None = None,
     priority: int = 0,
     tags: Mapping[str, Any] | None = None,
     retry: RetryPolicy | None = None,
@@ -157,7 +177,7 @@ def task(
     """Makes a function a task: `@task`, or `@task(max_retries=5, timeout_seconds=30)`."""
     options = TaskOptions(
         max_retries=max_retries,
-        timeout_seconds=timeout_seconds,
+        timeout_seconds=None if timeout_seconds is None else check_timeout(timeout_seconds),
         priority=priority,
         tags=tags or {},
         retry=retry,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from uuid import UUID
 
+from tasklib.core.durations import Seconds
 from tasklib.core.errors import TaskCancelled, TaskFailed
 from tasklib.core.redact import mask_text
 from tasklib.core.registry import TaskType
@@ -34,14 +35,14 @@ class TaskHandle(Generic[R_co]):
         """The task as it is now."""
         return run_blocking(self.get_async())
 
-    async def wait_async(self, timeout: float | None = None) -> Task:
+    async def wait_async(self, timeout: Seconds | None = None) -> Task:
         return await wait_for_task(self._engine, self.id, timeout)
 
-    def wait(self, timeout: float | None = None) -> Task:
+    def wait(self, timeout: Seconds | None = None) -> Task:
         """The finished task, whatever it came to. Raises WaitTimeout."""
         return run_blocking(self.wait_async(timeout))
 
-    async def result_async(self, timeout: float | None = None) -> R_co:
+    async def result_async(self, timeout: Seconds | None = None) -> R_co:
         task = await self.wait_async(timeout)
         if is_completed(task):
             value: R_co = self._task_type.decode_result((task.result or {}).get("value"))
@@ -50,7 +51,7 @@ class TaskHandle(Generic[R_co]):
         reason = f": {mask_text(task.error)}" if task.error else ""
         raise kind(f"task {task.id} ({task.name}) {task.state}{reason}", task_id=task.id, state=task.state)
 
-    def result(self, timeout: float | None = None) -> R_co:
+    def result(self, timeout: Seconds | None = None) -> R_co:
         """What the function returned. Raises WaitTimeout, or TaskFailed or TaskCancelled with the error's text, or
         InvalidValue if the stored result does not fit the function's annotation (any more)."""
         return run_blocking(self.result_async(timeout))

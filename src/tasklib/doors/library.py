@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import SubmitOptions, check_tags, check_whole
@@ -31,10 +32,10 @@ async def submit_task(
     func: AnyTask,
     /,
     *,
-    delay_seconds: float | None = None,
+    delay_seconds: Seconds | None = None,
     run_at: datetime | None = None,
     max_retries: int | None = None,
-    timeout_seconds: int | None = None,
+    timeout_seconds: WholeSeconds | None = None,
     priority: int | None = None,
     tags: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
@@ -64,10 +65,10 @@ def submit_task_sync(
     func: AnyTask,
     /,
     *,
-    delay_seconds: float | None = None,
+    delay_seconds: Seconds | None = None,
     run_at: datetime | None = None,
     max_retries: int | None = None,
-    timeout_seconds: int | None = None,
+    timeout_seconds: WholeSeconds | None = None,
     priority: int | None = None,
     tags: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
@@ -159,11 +160,11 @@ def list_tasks(
     return run_blocking(list_tasks_async(state, name, limit, tags))
 
 
-async def wait_for_async(task_id: UUID | str, timeout: float | None = None) -> Task:
+async def wait_for_async(task_id: UUID | str, timeout: Seconds | None = None) -> Task:
     return await wait_for_task(default_engine(), as_task_id(task_id), timeout)
 
 
-def wait_for(task_id: UUID | str, timeout: float | None = None) -> Task:
+def wait_for(task_id: UUID | str, timeout: Seconds | None = None) -> Task:
     """The task once it has finished. Raises WaitTimeout."""
     return run_blocking(wait_for_async(task_id, timeout))
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from tasklib.core import codec
 from tasklib.core.claims import check_lease, check_worker_id
+from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.envelope import pack
 from tasklib.core.errors import InvalidOption, InvalidTask, InvalidValue, StoreClosed, TaskNotFound
 from tasklib.core.ids import as_task_id
@@ -45,7 +46,7 @@ class AsyncTaskManager:
     has run out, another worker's claim takes the task over, and the attempt counts as failed.
     """
 
-    def __init__(self, queue: Queue | None = None, *, claim_ttl: float | None = None) -> None:
+    def __init__(self, queue: Queue | None = None, *, claim_ttl: Seconds | None = None) -> None:
         """`queue`: a URL, a Config, an engine or a store; none: the library's own queue."""
         self._own = isinstance(queue, (str, Config))
         self.engine = _engine(queue)
@@ -63,9 +64,9 @@ class AsyncTaskManager:
         idempotency_key: str | None = None,
         max_attempts: int = 0,
         name: str = NAME,
-        delay_seconds: float | None = None,
+        delay_seconds: Seconds | None = None,
         run_at: datetime | None = None,
-        timeout_seconds: int | None = None,
+        timeout_seconds: WholeSeconds | None = None,
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
     ) -> UUID:
@@ -93,7 +94,7 @@ class AsyncTaskManager:
 
     # -- claim --------------------------------------------------------------------------------------------------------
 
-    async def claim(self, task_id: UUID | str, worker_id: str, *, ttl: float | None = None) -> ManagedTask:
+    async def claim(self, task_id: UUID | str, worker_id: str, *, ttl: Seconds | None = None) -> ManagedTask:
         """Claims this task. Again by the worker that has it: the same claim, extended; no attempt is counted."""
         engine = self._open()
         found = await claims.claim(engine, as_task_id(task_id), check_worker_id(worker_id), self._lease(ttl))
@@ -105,8 +106,8 @@ class AsyncTaskManager:
         *,
         names: Sequence[str] = (NAME,),
         limit: int = 1,
-        ttl: float | None = None,
-        wait_seconds: float = 0.0,
+        ttl: Seconds | None = None,
+        wait_seconds: Seconds = 0.0,
     ) -> Tasks:
         """The next due tasks of these types, by priority and then first come, first served; an empty list if there are
         none, after waiting for so long."""
@@ -124,7 +125,7 @@ class AsyncTaskManager:
         return [self._remember(managed(task), worker_id) for task in found]
 
     async def extend(
-        self, task_id: UUID | str, *, worker_id: str, version: int | None = None, ttl: float | None = None
+        self, task_id: UUID | str, *, worker_id: str, version: int | None = None, ttl: Seconds | None = None
     ) -> ManagedTask:
         """Begins the claim's time anew. The answer's `cancel_requested` tells a worker to stop."""
         engine, found = self._open(), as_task_id(task_id)
@@ -219,7 +220,7 @@ class AsyncTaskManager:
             raise StoreClosed("this manager was closed")
         return self.engine
 
-    def _lease(self, ttl: float | None) -> float:
+    def _lease(self, ttl: Seconds | None) -> float:
         return self._ttl if ttl is None else check_lease(ttl, "ttl")
 
     def _remember(self, task: ManagedTask, worker_id: str) -> ManagedTask:
@@ -242,7 +243,7 @@ class AsyncTaskManager:
 class TaskManager:
     """`AsyncTaskManager` for code without an event loop: the same verbs, which block."""
 
-    def __init__(self, queue: Queue | None = None, *, claim_ttl: float | None = None) -> None:
+    def __init__(self, queue: Queue | None = None, *, claim_ttl: Seconds | None = None) -> None:
         """`queue`: a URL, a Config, an engine or a store; none: the library's own queue."""
         self._async = AsyncTaskManager(queue, claim_ttl=claim_ttl)
 
@@ -257,9 +258,9 @@ class TaskManager:
         idempotency_key: str | None = None,
         max_attempts: int = 0,
         name: str = NAME,
-        delay_seconds: float | None = None,
+        delay_seconds: Seconds | None = None,
         run_at: datetime | None = None,
-        timeout_seconds: int | None = None,
+        timeout_seconds: WholeSeconds | None = None,
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
     ) -> UUID:
@@ -278,7 +279,7 @@ class TaskManager:
             )
         )
 
-    def claim(self, task_id: UUID | str, worker_id: str, *, ttl: float | None = None) -> ManagedTask:
+    def claim(self, task_id: UUID | str, worker_id: str, *, ttl: Seconds | None = None) -> ManagedTask:
         """Claims this task. Again by the worker that has it: the same claim, extended; no attempt is counted."""
         return run_blocking(self._async.claim(task_id, worker_id, ttl=ttl))
 
@@ -288,8 +289,8 @@ class TaskManager:
         *,
         names: Sequence[str] = (NAME,),
         limit: int = 1,
-        ttl: float | None = None,
-        wait_seconds: float = 0.0,
+        ttl: Seconds | None = None,
+        wait_seconds: Seconds = 0.0,
     ) -> Tasks:
         """The next due tasks of these types, by priority and then first come, first served; an empty list if there are
         none, after waiting for so long."""
@@ -298,7 +299,7 @@ class TaskManager:
         )
 
     def extend(
-        self, task_id: UUID | str, *, worker_id: str, version: int | None = None, ttl: float | None = None
+        self, task_id: UUID | str, *, worker_id: str, version: int | None = None, ttl: Seconds | None = None
     ) -> ManagedTask:
         """Begins the claim's time anew. The answer's `cancel_requested` tells a worker to stop."""
         return run_blocking(self._async.extend(task_id, worker_id=worker_id, version=version, ttl=ttl))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 
+from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.options import INT32, SubmitOptions, check_run_at, check_tags, check_whole
 
@@ -21,11 +22,11 @@ class EnqueueOptions(TypedDict, total=False):
     """An aware datetime, or ISO 8601 text with a time zone."""
     priority: int | None
     tags: Mapping[str, Any] | None
-    timeout_seconds: int | None
+    timeout_seconds: WholeSeconds | None
     idempotency_key: str | None
     maxAttempts: int | None
     runAfter: datetime | str | None
-    timeoutSeconds: int | None
+    timeoutSeconds: WholeSeconds | None
     idempotencyKey: str | None
 
 
@@ -36,8 +37,7 @@ class CamelSettings(TypedDict, total=False):
     """Milliseconds."""
     batchSize: int
     enableWorker: bool
-    taskTimeout: float
-    """Seconds."""
+    taskTimeout: Seconds
 
 
 _CAMEL = {

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from typing_extensions import Unpack
 
+from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidConfig, InvalidOption
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, check_name, check_timeout, check_whole
@@ -66,10 +67,10 @@ class TaskQueue:
     def __init__(
         self,
         database_url: str | None = None,
-        poll_interval: float = 1.0,
+        poll_interval: Seconds = 1.0,
         batch_size: int = 10,
         enable_worker: bool = True,
-        task_timeout: float = LEASE_SECONDS,
+        task_timeout: Seconds = LEASE_SECONDS,
         *,
         engine: Engine | None = None,
         **camel: Unpack[CamelSettings],
@@ -88,12 +89,12 @@ class TaskQueue:
             "task_timeout": task_timeout,
         }
         chosen = settings(plain, camel)
-        self.poll_interval = _number("poll_interval", chosen["poll_interval"], 0.001, 3600)
+        self.poll_interval = _number("poll_interval", in_seconds(chosen["poll_interval"]), 0.001, 3600)
         self.batch_size = check_whole("batch_size", chosen["batch_size"], 1, INT32)
         if not isinstance(chosen["enable_worker"], bool):
             raise InvalidConfig("enable_worker must be true or false", field="enable_worker")
         self.enable_worker: bool = chosen["enable_worker"]
-        lease = _number("task_timeout", chosen["task_timeout"], 0.001, 1e9)
+        lease = _number("task_timeout", in_seconds(chosen["task_timeout"]), 0.001, 1e9)
         if engine is not None and database_url is not None:
             raise InvalidConfig("give database_url or engine, not both", field="database_url")
         if engine is not None and lease not in (LEASE_SECONDS, engine.config.lock_timeout_seconds):
@@ -138,7 +139,7 @@ class TaskQueue:
                 self._counts[type_name] = count
                 self._tend_worker()
 
-    def set_timeout(self, type_name: str, seconds: int | None) -> None:
+    def set_timeout(self, type_name: str, seconds: WholeSeconds | None) -> None:
         """Tasks of this type that are added from now on are stopped when they run longer. None: the configuration's."""
         self._settings(type_name).timeout = None if seconds is None else check_timeout(seconds)
 

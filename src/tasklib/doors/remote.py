@@ -14,6 +14,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from tasklib.core import codec, errors
+from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidInput, MissingExtra, StoreUnavailable, TaskLibError, TaskNotFound
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, SubmitOptions, check_name, check_run_at, check_tags, check_whole
@@ -33,7 +34,7 @@ LONGEST_WAIT_SECONDS = 20.0
 class RemoteQueue:
     """Submits and looks after tasks through the REST API. Each method has an `_async` twin."""
 
-    def __init__(self, url: str, *, token: str, timeout: float = 30.0, transport: Any = None) -> None:
+    def __init__(self, url: str, *, token: str, timeout: Seconds = 30.0, transport: Any = None) -> None:
         """`transport`: an httpx transport to use instead of the network, for tests."""
         try:  # when first wanted: everybody imports tasklib, few talk to it over HTTP
             self._httpx: Any = import_module("httpx")
@@ -41,7 +42,7 @@ class RemoteQueue:
             raise MissingExtra("client", "httpx", "RemoteQueue") from error
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}"}
-        self._timeout = timeout
+        self._timeout = in_seconds(timeout)
         self._transport = transport
         self._clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = (
             weakref.WeakKeyDictionary()
@@ -59,7 +60,7 @@ class RemoteQueue:
         *,
         max_attempts: int | None = None,
         run_at: datetime | None = None,
-        timeout_seconds: int | None = None,
+        timeout_seconds: WholeSeconds | None = None,
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
@@ -76,7 +77,7 @@ class RemoteQueue:
         options = {
             "maxAttempts": max_attempts,
             "runAfter": None if run_at is None else check_run_at(run_at).isoformat(),
-            "timeoutSeconds": timeout_seconds,
+            "timeoutSeconds": in_seconds(timeout_seconds),
             "priority": priority,
             "idempotencyKey": idempotency_key,
         }
@@ -94,7 +95,7 @@ class RemoteQueue:
         *,
         max_attempts: int | None = None,
         run_at: datetime | None = None,
-        timeout_seconds: int | None = None,
+        timeout_seconds: WholeSeconds | None = None,
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
@@ -138,8 +139,9 @@ class RemoteQueue:
         """The newest tasks that match; `cursor` is the id to continue behind."""
         return run_blocking(self.list_async(state=state, name=name, limit=limit, cursor=cursor))
 
-    async def wait_async(self, task_id: UUID | str, timeout: float | None = None) -> Task:
-        end = None if timeout is None else time.monotonic() + timeout
+    async def wait_async(self, task_id: UUID | str, timeout: Seconds | None = None) -> Task:
+        limit: float | None = in_seconds(timeout)
+        end = None if limit is None else time.monotonic() + limit
         while True:
             left = LONGEST_WAIT_SECONDS if end is None else max(0.0, end - time.monotonic())
             query = {"waitSeconds": round(min(left, LONGEST_WAIT_SECONDS, self._timeout * 0.8), 3)}
@@ -147,9 +149,9 @@ class RemoteQueue:
             if is_terminal(task):
                 return task
             if end is not None and time.monotonic() >= end:
-                raise not_finished(task.id, task, timeout)
+                raise not_finished(task.id, task, limit)
 
-    def wait(self, task_id: UUID | str, timeout: float | None = None) -> Task:
+    def wait(self, task_id: UUID | str, timeout: Seconds | None = None) -> Task:
         """The finished task. The server answers when it has finished: no polling."""
         return run_blocking(self.wait_async(task_id, timeout))
 

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from typing_extensions import Unpack
 
+from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidConfig
 from tasklib.core.options import check_name
 from tasklib.core.registry import payload_model
@@ -63,7 +64,7 @@ class TypeContext(Generic[P]):
         self._queue.set_rate_limit(self.type, tasks_per_second)
         return self
 
-    def set_timeout(self, seconds: int | None) -> Self:
+    def set_timeout(self, seconds: WholeSeconds | None) -> Self:
         """How long a task may run, for those added from now on. None: as the configuration says."""
         self._queue.set_timeout(self.type, seconds)
         return self
@@ -87,10 +88,10 @@ class FluentQueue:
     def init(
         self,
         database_url: str | None = None,
-        poll_interval: float = 1.0,
+        poll_interval: Seconds = 1.0,
         batch_size: int = 10,
         enable_worker: bool = True,
-        task_timeout: float = LEASE_SECONDS,
+        task_timeout: Seconds = LEASE_SECONDS,
         *,
         engine: Engine | None = None,
         **camel: Unpack[CamelSettings],

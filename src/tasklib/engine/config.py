@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasklib.core import codec
+from tasklib.core.durations import in_seconds
 from tasklib.core.errors import InvalidConfig
 from tasklib.core.redact import SECRET_KEYS, mask_text, redact
 from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
@@ -40,10 +41,13 @@ def _listed(value: Any) -> Any:
 
 Whole = Annotated[int, BeforeValidator(_no_bool)]
 Number = Annotated[float, BeforeValidator(_no_bool), Field(allow_inf_nan=False)]
+Duration = Annotated[Number, BeforeValidator(in_seconds)]
+WholeDuration = Annotated[Whole, BeforeValidator(in_seconds)]
 
 
 class Config(BaseSettings):
-    """Every field can also be set by a variable, `TASKLIB_` and its name in capitals; arguments win."""
+    """Every field can also be set by a variable, `TASKLIB_` and its name in capitals; arguments win. Seconds may be
+    given as a timedelta."""
 
     model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
 
@@ -51,24 +55,24 @@ class Config(BaseSettings):
     """`sqlite:///file.db`, `postgresql://...`, `nats://...` or `memory://`."""
     max_retries: Whole = Field(default=3, ge=-1, le=2**31 - 2)
     """Retries after the first attempt; -1 is unlimited."""
-    base_retry_delay_seconds: Number = Field(default=5.0, ge=0, le=1e9)
+    base_retry_delay_seconds: Duration = Field(default=5.0, ge=0, le=1e9)
     retry_backoff_multiplier: Number = Field(default=2.0, ge=0, le=1e6)
-    max_retry_delay_seconds: Number = Field(default=LONGEST_DELAY, ge=0, le=1e9)
+    max_retry_delay_seconds: Duration = Field(default=LONGEST_DELAY, ge=0, le=1e9)
     retry_jitter: Number = Field(default=0.0, ge=0, le=1)
     """0.2 spreads each delay by ±20 %."""
-    lock_timeout_seconds: Number = Field(default=600.0, gt=0, le=1e9)
+    lock_timeout_seconds: Duration = Field(default=600.0, gt=0, le=1e9)
     """The lease: how long a claim holds without being extended."""
-    default_task_timeout_seconds: Whole | None = Field(default=None, ge=1, le=2**31 - 1)
+    default_task_timeout_seconds: WholeDuration | None = Field(default=None, ge=1, le=2**31 - 1)
     worker_id: str | None = Field(default=None, min_length=1, max_length=200)
     """A name; what is stored adds a random part for each start of the process."""
-    heartbeat_seconds: Number = Field(default=10.0, gt=0, le=1e9)
-    dead_after_seconds: Number = Field(default=30.0, gt=0, le=1e9)
+    heartbeat_seconds: Duration = Field(default=10.0, gt=0, le=1e9)
+    dead_after_seconds: Duration = Field(default=30.0, gt=0, le=1e9)
     """A worker silent for longer is taken for dead."""
-    shutdown_grace_seconds: Number = Field(default=30.0, ge=0, le=1e9)
+    shutdown_grace_seconds: Duration = Field(default=30.0, ge=0, le=1e9)
     """How long running tasks may go on after a stop signal."""
-    keep_completed_seconds: Number | None = Field(default=None, ge=0)
+    keep_completed_seconds: Duration | None = Field(default=None, ge=0)
     """Retention of completed and cancelled tasks; None keeps them for ever. Never less than a submit may take."""
-    keep_failed_seconds: Number | None = Field(default=None, ge=0)
+    keep_failed_seconds: Duration | None = Field(default=None, ge=0)
     max_payload_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
     max_result_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
     pool_size: Whole = Field(default=10, ge=1, le=1000)
@@ -76,9 +80,9 @@ class Config(BaseSettings):
     redact_keys: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = ()
     """Keys, beside those like `password`, whose values are masked wherever people read tasks. In the variable
     separated by commas."""
-    call_timeout_seconds: Number = Field(default=30.0, gt=0, le=3600)
+    call_timeout_seconds: Duration = Field(default=30.0, gt=0, le=3600)
     """How long one call of a worker to the database may take, reconnecting included."""
-    submit_timeout_seconds: Number = Field(default=5.0, gt=0, le=3600)
+    submit_timeout_seconds: Duration = Field(default=5.0, gt=0, le=3600)
     """The same for an application's own calls, submits and reads: a web request cannot wait for long."""
 
     if not TYPE_CHECKING:  # type checkers derive the arguments from the fields

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from tasklib.core import decide
 from tasklib.core.decide import Verdict
+from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound
 from tasklib.core.task import NewTask, Task, is_terminal, not_finished
 from tasklib.engine import events
@@ -143,9 +144,9 @@ class Engine:
         self._closed = True
         await self.close()
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: Seconds) -> None:
         """Moves this engine's clock, in tests."""
-        self._clock_offset += seconds
+        self._clock_offset += in_seconds(seconds)
         for opened in self._open.values():
             opened.store.clock_offset = self._clock_offset
         for engine in self._alike:
@@ -271,13 +272,14 @@ class Engine:
         """Of this moment, and one look for all who ask in it."""
         return await (await self._opened()).standing.get(None)
 
-    async def wait(self, task_id: UUID, timeout: float | None) -> Task:
+    async def wait(self, task_id: UUID, timeout: Seconds | None) -> Task:
         """The task once it is finished. Woken, not spinning."""
+        limit: float | None = in_seconds(timeout)
         store = await self.store()
         watching = store.watch(task_id)
         seen: Task | None = None
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(limit):
                 async for task in watching:
                     if task is None:
                         raise TaskNotFound(task_id)
@@ -285,7 +287,7 @@ class Engine:
                         return task
                     seen = task
         except TimeoutError:
-            raise not_finished(task_id, seen, timeout) from None
+            raise not_finished(task_id, seen, limit) from None
         finally:
             if isinstance(watching, AsyncGenerator):
                 await watching.aclose()

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.durations import in_seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.ids import SEQUENCE_BITS, uuid7s
 from tasklib.core.options import SubmitOptions, check_tags
@@ -93,9 +94,9 @@ def _alike(
     kept = options.retry or retry
     return (
         max_retries if options.max_retries is None else options.max_retries,
-        options.delay_seconds,
+        in_seconds(options.delay_seconds),
         options.run_at,
-        timeout if options.timeout_seconds is None else options.timeout_seconds,
+        timeout if options.timeout_seconds is None else in_seconds(options.timeout_seconds),
         options.priority or 0,
         "{}" if not options.tags else check_tags(options.tags),
         options.idempotency_key,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from tasklib.core.durations import Seconds
 from tasklib.core.registry import Registry, default_registry
 from tasklib.core.task import Task
 from tasklib.doors.blocking import run_blocking
@@ -74,7 +75,7 @@ class QueueForTests:
     async def _now(self) -> datetime:
         return await (await self.engine.store()).now()
 
-    def advance(self, seconds: float) -> None:
+    def advance(self, seconds: Seconds) -> None:
         """Moves the queue's clock, so that delayed tasks and retries fall due without waiting."""
         self.engine.advance(seconds)
 

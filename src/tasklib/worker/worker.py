@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig, WorkerExhausted
 from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
@@ -60,7 +61,7 @@ class TaskWorker:
         self,
         config: Config | None = None,
         concurrency: int = 1,
-        poll_interval_seconds: float = 1.0,
+        poll_interval_seconds: Seconds = 1.0,
         *,
         names: Sequence[str] | None = None,
         exclude: Sequence[str] = (),
@@ -86,13 +87,13 @@ class TaskWorker:
         check_whole("concurrency", concurrency, 1, MOST_CONCURRENCY)
         if limit is not None:
             check_whole("limit", limit, 1, INT32)
-        if not 0.001 <= poll_interval_seconds <= 3600:
+        self._poll_interval: float = in_seconds(poll_interval_seconds)
+        if not 0.001 <= self._poll_interval <= 3600:
             reason = f"must be from 0.001 to 3600, got {poll_interval_seconds!r}"
             raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
         self._engine = engine or (default_engine() if config is None else engine_of(config))
         self.config = self._engine.config
         self.concurrency = concurrency
-        self._poll_interval = poll_interval_seconds
         self._choice = Choice(
             None if names is None else tuple(names),
             tuple(exclude),
