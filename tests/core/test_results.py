@@ -107,7 +107,7 @@ def test_an_iterator_is_stored_as_a_list():
 
 @pytest.mark.parametrize("value", [1, "abc", None, [1]])
 def test_without_annotation_anything_fits(value: Any):
-    def work():  # type: ignore[no-untyped-def]
+    def work():
         return value
 
     assert through(define(work, name=None, options=TaskOptions()), value) == value

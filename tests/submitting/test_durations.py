@@ -96,8 +96,9 @@ def test_settings():
     config = Config(database_url="memory://", **given)
     assert (config.lock_timeout_seconds, config.default_task_timeout_seconds) == (60.0, 60)
     for wrong in ("max_retries", "retry_jitter"):
+        given = {wrong: timedelta(0)}
         with pytest.raises(InvalidConfig, match=wrong):
-            Config(database_url="memory://", **{wrong: timedelta(0)})
+            Config(database_url="memory://", **given)
     TaskWorker(config, poll_interval_seconds=timedelta(seconds=1))
 
 

@@ -1,7 +1,6 @@
 """What type checkers must reject: every line marked `# error:`, and no other. Never run: `test_typing.py` has it
 checked, without the ignores, which are there for the checks of the project as a whole."""
 
-from datetime import timedelta
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -61,7 +60,7 @@ def plain_calls() -> None:
 
 def options() -> None:
     send_email.options(priority="x")  # type: ignore[arg-type]  # error: a priority is a whole number
-    send_email.options(delay_seconds=timedelta(seconds=5))  # type: ignore[arg-type]  # error: a delay is in seconds
+    send_email.options(delay_seconds="5")  # type: ignore[arg-type]  # error: a delay is seconds or a timedelta
     send_email.options(run_at="tomorrow")  # type: ignore[arg-type]  # error: run_at is a datetime
     send_email.options(tags=["daily"])  # type: ignore[arg-type]  # error: tags are a mapping
     send_email.options(urgent=True)  # type: ignore[call-arg]  # error: unknown option
