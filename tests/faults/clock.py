@@ -44,7 +44,27 @@ def faketime_env(seconds: float) -> dict[str, str]:
     return {
         "LD_PRELOAD": str(library),
         "FAKETIME": f"{seconds:+.0f}",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-        "FAKETIME_NO_CACHE": "1",
+        **_STEADY,
     }
+
+
+def settable_env(file: Path) -> dict[str, str]:
+    """The same, by as many seconds as the file says, whenever it is written anew by `set_clock`."""
+    env = faketime_env(0)
+    del env["FAKETIME"]
+    set_clock(file, 0)
+    return {**env, "FAKETIME_TIMESTAMP_FILE": str(file)}
+
+
+def set_clock(file: Path, seconds: float) -> None:
+    draft = file.with_name(f"{file.name}.new")
+    draft.write_text(f"{seconds:+.0f}\n")
+    draft.replace(file)
+
+
+_STEADY = {
+    "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    "DONT_FAKE_MONOTONIC": "1",
+    "FAKETIME_NO_CACHE": "1",
+}
+"""The wall clock alone, and at once."""

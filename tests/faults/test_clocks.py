@@ -1,7 +1,8 @@
-"""Workers whose clocks are wrong: the database's clock decides, so nothing changes."""
+"""Workers whose clocks are wrong: the database's clock decides, nothing changes. And a machine whose clock is set."""
 
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +74,35 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
             assert (await engine.need(waits.id)).state == TaskState.PENDING
             assert sum(fleet.starts("tells_the_time").values()) == 4
             assert all(worker.process.poll() is None for worker in workers)
+
+
+@pytest.mark.infrastructure
+@pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["forward", "back"])
+async def test_a_clock_that_is_set_takes_no_task_from_its_worker(sqlite_url: str, step: float, tmp_path: Path):
+    """Fault 18 on one machine: its clock is set by an hour while tasks run."""
+    gate, file = tmp_path / "gate", tmp_path / "clock"
+    dead_after = 3.0
+    async with as_default(Engine(Config(database_url=sqlite_url))) as engine:
+        with fleet_on(sqlite_url, tmp_path) as fleet:
+            settings: dict[str, Any] = {"heartbeat_seconds": 0.3, "dead_after_seconds": dead_after}
+            env = clock.settable_env(file)
+            for _ in range(2):
+                fleet.start(2, env=env, lock_timeout_seconds=dead_after, **settings)
+            running = [await app.tells_the_time.submit_async(str(gate)) for _ in range(4)]
+            await eventually_async(lambda: len({line[-1] for line in fleet.journal}) == 2, LONG)
+            clock.set_clock(file, step)
+            leases = [(await engine.need(handle.id)).locked_until for handle in running]
+
+            async def all_extended() -> bool:
+                """For longer than a dead worker is waited for."""
+                found = [(await engine.need(handle.id)).locked_until for handle in running]
+                enough = timedelta(seconds=2 * dead_after)
+                return all(now and was and now - was > enough for now, was in zip(found, leases, strict=True))
+
+            await eventually_async(all_extended, LONG)
+            gate.touch()
+            told = [float(await handle.result_async(LONG)) for handle in running]
+            assert {round((each - time.time()) / HOUR) for each in told} == {step / HOUR}, "it really was set"
+            for handle in running:
+                done = await engine.need(handle.id)
+                assert (done.state, done.attempts) == (TaskState.COMPLETED, 1)
