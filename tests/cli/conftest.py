@@ -11,12 +11,19 @@ from tests.cli.running import SHOP, Cli, Ran
 
 
 @pytest.fixture
-def cli(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+def cli(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    sqlite_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Cli:
     """Runs a command line in this process, in an empty folder, on an empty queue."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TASKLIB_DATABASE_URL", sqlite_url)
     monkeypatch.setenv("COLUMNS", "200")
-    assert run(["migrate"]) == 0
+    if "no_queue" not in request.fixturenames:
+        assert run(["migrate"]) == 0
 
     def call(*arguments: str, stdin: str = "") -> Ran:
         monkeypatch.setattr("sys.stdin", io.StringIO(stdin))
@@ -26,6 +33,11 @@ def cli(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch, capsys
         return Ran(code, out, err)
 
     return call
+
+
+@pytest.fixture
+def no_queue() -> None:
+    """Asked for by tests of the command line that find no queue there."""
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ def test_workers(cli: Cli, queue: Queue):
     assert "stopped" in cli("workers").out
 
 
+@pytest.mark.usefixtures("no_queue")
 def test_migrate_an_empty_database(cli: Cli):
     planned = cli("migrate", "--plan", "--json").data
     assert planned["planned"]
@@ -40,12 +41,14 @@ def test_migrate_an_empty_database(cli: Cli):
     assert cli("migrate", "--plan", "--json").data["planned"] == []
 
 
+@pytest.mark.usefixtures("no_queue")
 def test_migrate_prints_sql_without_a_database(cli: Cli, tmp_path: Path):
     assert "CREATE TABLE" in cli("migrate", "--sql").out
     assert "CREATE TABLE" in cli("migrate", "--sql", "--json").data["steps"][0]["sql"]
     assert not (tmp_path / "tasks.db").exists()
 
 
+@pytest.mark.usefixtures("no_queue")
 def test_a_foreign_schema_is_refused(cli: Cli, tmp_path: Path):
     with apsw.Connection(str(tmp_path / "tasks.db")) as connection:
         connection.execute("CREATE TABLE tasks (id INTEGER)")

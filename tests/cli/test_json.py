@@ -46,7 +46,7 @@ def test_it_parses(cli: Cli, queue: Queue, words: str):
     assert ran.code == 0, ran
     assert isinstance(json.loads(ran.out), dict)
     assert len(ran.out.splitlines()) == 1
-    assert ran.err == ""
+    assert ran.err == "" or words.startswith("submit")  # which says what it could not check
 
 
 def test_the_worker_too(app_folder: Path):
