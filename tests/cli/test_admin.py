@@ -4,6 +4,7 @@ from pathlib import Path
 
 import apsw
 import psycopg
+import pytest
 
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
