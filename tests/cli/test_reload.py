@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tasklib import Task
 from tests.cli.queue import Queue
 from tests.cli.running import Cli, background
 from tests.waiting import eventually
@@ -29,7 +30,13 @@ def test_a_change_starts_the_worker_anew(tmp_path: Path, queue: Queue, sqlite_ur
 
     def result() -> object:
         task_id = queue.add("version")
-        task = eventually(lambda: (found := queue.get(task_id)) and found.state == "completed" and found, 30)
+
+        def done() -> Task | None:
+            task = queue.get(task_id)
+            return task if task is not None and task.state == "completed" else None
+
+        task = eventually(done, 30)
+        assert task is not None
         return task.result
 
     module.write_text(TASK.format(1))

@@ -12,18 +12,18 @@ from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
 
 
-def define(registry: Registry, name: str, queue: str | None = None) -> None:
+def define(registry: Registry, name: str, queue: str = "default") -> None:
     def function() -> None: ...
 
-    options = {} if queue is None else {"queue": queue}
-    task(name=name, registry=registry, **options)(function)
+    task(name=name, registry=registry, queue=queue)(function)
 
 
 @pytest.fixture
 def shop() -> Registry:
     registry = Registry()
-    for name, queue in (("upload.image", "files"), ("upload.video", "gpu"), ("welcome", "mail"), ("tidy", None)):
+    for name, queue in (("upload.image", "files"), ("upload.video", "gpu"), ("welcome", "mail")):
         define(registry, name, queue)
+    define(registry, "tidy")
     return registry
 
 

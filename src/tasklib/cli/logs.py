@@ -6,6 +6,7 @@ import json
 import logging
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any
 
 import typer
@@ -45,10 +46,16 @@ class TextFormatter(logging.Formatter):
     """One line for each record; tracebacks follow, indented. A message cannot pretend to be a second record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        time = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        line = f"{time}Z {record.levelname:<7} {record.name}: {clean(record.getMessage())}"
-        trace = clean(_trace(self, record), lines=True)
-        return line + "".join(f"\n    {row}" for row in trace.splitlines())
+        line = f"{_second(int(record.created))} {record.levelname:<7} {record.name}: {clean(record.getMessage())}"
+        if trace := clean(_trace(self, record), lines=True):
+            line += "".join(f"\n    {row}" for row in trace.splitlines())
+        return line
+
+
+@lru_cache(maxsize=8)
+def _second(time: int) -> str:
+    """A worker has thousands of lines for one."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 FIELDS = ("event", "task_id", "task_name", "attempt", "run_ms", "will_retry", "more")

@@ -37,7 +37,7 @@ def ended(claim: Claim, outcome: Outcome, *, begun: bool = True) -> None:
         if log.isEnabledFor(logging.INFO):
             fields = _fields("completed", claim.id, claim.name, claim.attempt, run_ms=outcome.run_ms)
             text = "task %s (%s), attempt %d completed in %s"
-            log.info(text, claim.id, claim.name, claim.attempt, _took(outcome.run_ms), extra=fields)
+            log.info(text, fields["task_id"], claim.name, claim.attempt, _took(outcome.run_ms), extra=fields)
     elif isinstance(outcome, Failed):
         _failed(claim, outcome)
     elif log.isEnabledFor(level := logging.INFO if begun else logging.DEBUG):

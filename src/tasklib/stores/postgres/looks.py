@@ -56,7 +56,7 @@ async def workers(calls: Calls) -> list[WorkerInfo]:
     fields = ("id", "hostname", "pid", "names", "concurrency", "running", "started_at", "seen_at", "stopped_at")
     found = []
     for *values, silent in await fetch(calls, "workers", calls.offset):
-        given = dict(zip(fields, values, strict=True))
+        given: dict[str, Any] = dict(zip(fields, values, strict=True))
         given["names"], given["queues"] = serving.read(given["names"])
         found.append(WorkerInfo(**given, seconds_since_seen=max(0.0, silent)))
     return found
