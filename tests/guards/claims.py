@@ -467,4 +467,26 @@ LEASES = (
     ),
 )
 
-GUARDS = (*KEYS, *KEPT_OUT, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES)
+CHOICE = "worker/choice.py"
+CHOSEN = "tests/worker/test_choice.py::test_what_it_was_told_it_serves"
+UNKNOWN = "tests/worker/test_choice.py::test_what_there_is_not_is_refused_at_the_start"
+
+CHOICES = (
+    one(
+        "worker: only types of the queues it was told of",
+        CHOICE,
+        "and (self.queues is None or queue in self.queues)",
+        CHOSEN,
+    ),
+    one("worker: no types of queues that were excluded", CHOICE, "and queue not in self.exclude_queues", CHOSEN),
+    one("worker: a queue that no type has is refused", CHOICE, "if queue not in queues]", UNKNOWN, put="if False]"),
+    one(
+        "operators: what matches is counted and confirmed before it is changed",
+        "cli/operate.py",
+        'session.confirm(f"{action} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)',
+        "tests/cli/test_operating.py::test_all_that_match_are_retried_after_a_count",
+        put="pass",
+    ),
+)
+
+GUARDS = (*KEYS, *KEPT_OUT, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES, *CHOICES)
