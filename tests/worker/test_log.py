@@ -30,7 +30,7 @@ async def test_the_first_line_names_the_queue_and_the_types(
     async with serve(concurrency=3) as worker:
         (line,) = await eventually_async(lambda: said(caplog, " serves "))
     text = line.getMessage()
-    assert text.startswith(f"worker {worker.worker_id} serves {engine.config.shown_url}: 3 at once")
+    assert text.startswith(f"worker {worker.worker_id} starts: serves {engine.config.shown_url}, 3 at once")
     assert "weigh" in text
 
 

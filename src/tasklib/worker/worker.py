@@ -232,7 +232,7 @@ class TaskWorker:
         if not await self._sign_on(heartbeat):
             return
         log.info(
-            "worker %s serves %s: %d at once, queues %s, types %s",
+            "worker %s starts: serves %s, %d at once, queues %s, types %s",
             self.worker_id,
             self.config.shown_url,
             self.concurrency,
