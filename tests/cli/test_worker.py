@@ -51,7 +51,8 @@ def test_what_the_terminal_shows(app_folder: Path, queue: Queue, env: dict[str, 
     done, failed = queue.add("add", a=1), queue.add("boom", text="oh")
     lines = run_process(["worker", "shop", "--burst"], app_folder, env=env).err.splitlines()
     assert "INFO" in lines[0]
-    assert f" starts: serves {env['TASKLIB_DATABASE_URL']}, 1 at once, queues default, types add, boom, note_pid" in lines[0]
+    served = f"serves {env['TASKLIB_DATABASE_URL']}, 1 at once, queues default, types add, boom, note_pid"
+    assert f" starts: {served}" in lines[0]
     (completed,) = (line for line in lines if str(done) in line)
     assert re.search(r"INFO    tasklib\.tasks: task \S+ \(add\), attempt 1 completed in \d+ ms$", completed)
     (broken,) = (line for line in lines if str(failed) in line)

@@ -26,7 +26,7 @@ def in_child() -> None: ...
 
 @dataclass
 class Bench:
-    flights: Flights = field(default_factory=lambda: Flights(60))
+    flights: Flights = field(default_factory=lambda: Flights("memory://", 60))
 
     def __post_init__(self) -> None:
         self.apart = Apart(self.flights)

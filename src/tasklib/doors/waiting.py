@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from tasklib.core.durations import Seconds
 from tasklib.core.task import Task
 from tasklib.engine.engine import Engine
 from tasklib.worker.current import warn_of_waiting
 
 
-async def wait_for_task(engine: Engine, task_id: UUID, timeout: float | None) -> Task:
+async def wait_for_task(engine: Engine, task_id: UUID, timeout: Seconds | None) -> Task:
     """The task once it has finished. Raises WaitTimeout. Who waits inside a handler is warned."""
     warn_of_waiting(task_id, engine.config.database_url)
     return await engine.wait(task_id, timeout)

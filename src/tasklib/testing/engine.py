@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.durations import Seconds
 from tasklib.core.registry import Registry
 from tasklib.core.task import NewTask, Task, is_terminal
 from tasklib.doors.blocking import bridge, run_blocking
@@ -107,6 +108,6 @@ class EngineForTests(Engine):
     async def get(self, task_id: UUID) -> Task | None:
         return self.state.seen.get(task_id) or await super().get(task_id)
 
-    async def wait(self, task_id: UUID, timeout: float | None) -> Task:
+    async def wait(self, task_id: UUID, timeout: Seconds | None) -> Task:
         seen = self.state.seen.get(task_id)
         return seen if seen is not None and is_terminal(seen) else await super().wait(task_id, timeout)
