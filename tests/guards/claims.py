@@ -4,7 +4,7 @@ from tests.guards.fencing import SQLITE, one, suite
 from tests.guards.guard import Cut, Guard
 
 CLAIM = "stores/postgres/claim.sql"
-PERMITS = "stores/permits.py"
+CORE_LIMITS = "core/limits.py"
 NATS_CLAIMS = "stores/nats/claims.py"
 FIT = (
     "t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now"
@@ -162,10 +162,10 @@ ATTEMPTS = (
     one(
         "nats: what runs alone is not prefetched",
         NATS_CLAIMS,
-        "(found.alone or permits.limited(found.name))",
+        "(found.alone or allowed.limited(found.name))",
         suite("test_a_last_attempt_is_never_prefetched", "nats"),
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "nats"),
-        put="permits.limited(found.name)",
+        put="allowed.limited(found.name)",
     ),
     one(
         "sqlite: what lost two workers starts apart",
@@ -302,7 +302,7 @@ LOCKS = (
 LIMITS = (
     one(
         "sqlite and nats: a rate takes its tokens",
-        PERMITS,
+        CORE_LIMITS,
         "control.tokens_at(self._now) - number",
         suite("test_a_slow_rate_lets_one_start", "sqlite"),
         suite("test_a_slow_rate_lets_one_start", "nats"),
@@ -310,7 +310,7 @@ LIMITS = (
     ),
     one(
         "sqlite and nats: a concurrency limit counts what runs",
-        PERMITS,
+        CORE_LIMITS,
         "control.concurrency - running",
         suite("test_never_more_at_once", "sqlite"),
         suite("test_never_more_at_once", "nats"),
@@ -374,7 +374,7 @@ LIMITS = (
 PAUSES = (
     Guard(
         "sqlite: a pause holds inside the claim",
-        (Cut(PERMITS, "if control.paused:", "if False:", "def cap"),),
+        (Cut(CORE_LIMITS, "if control.paused:", "if False:", "def cap"),),
         (
             suite("test_a_paused_type_gives_nothing", "sqlite"),
             suite("test_nothing_is_taken_under_a_pause", "sqlite", "work"),
@@ -383,7 +383,7 @@ PAUSES = (
     Guard(
         "sqlite: a pause of all types holds inside the claim",
         (
-            Cut(PERMITS, "if control.paused:", "if control.paused and name:", "def cap"),
+            Cut(CORE_LIMITS, "if control.paused:", "if control.paused and name:", "def cap"),
             Cut("stores/sqlite/claims.py", "if not permits.paused(ALL):", "if True:"),
         ),
         (suite("test_all_types_can_be_paused", "sqlite"),),
@@ -391,8 +391,8 @@ PAUSES = (
     Guard(
         "nats: a pause holds inside the claim",
         (
-            Cut(PERMITS, "if control.paused:", "if False:", "def cap"),
-            Cut(NATS_CLAIMS, " and not permits.paused(name)"),
+            Cut(CORE_LIMITS, "if control.paused:", "if False:", "def cap"),
+            Cut(NATS_CLAIMS, " and not allowed.paused(name)"),
         ),
         (suite("test_a_paused_type_gives_nothing", "nats"), suite("test_all_types_can_be_paused", "nats")),
     ),

@@ -8,6 +8,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasklib.core.limits import UNSET as UNSET
+from tasklib.core.limits import ControlChange as ControlChange
+from tasklib.core.limits import Controls as Controls
+from tasklib.core.limits import Unset as Unset
 from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.task import Claim, Task
 
@@ -102,37 +106,6 @@ class WorkerInfo:
 
     def queue_of(self, name: str) -> str:
         return self.queues.get(name, DEFAULT_QUEUE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Controls:
-    """Pause and limits of one type, or of all (`name` is the empty string)."""
-
-    name: str = ""
-    paused: bool = False
-    rate: float | None = None
-    """Starts a second for the whole fleet: the operator's value if set, else the code's default. None: no limit."""
-    concurrency: int | None = None
-    """Running at once in the whole fleet."""
-    operator_rate: float | None = None
-    default_rate: float | None = None
-
-
-class Unset:
-    """Marks a control that is to stay as it is."""
-
-
-UNSET = Unset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ControlChange:
-    name: str = ""
-    paused: bool | Unset = UNSET
-    operator_rate: float | Unset | None = UNSET
-    """None clears the operator's value; 0 means: no limit, whatever the code says."""
-    default_rate: float | Unset | None = UNSET
-    concurrency: int | Unset | None = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,9 @@ import pytest
 
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.postgres.calls import Calls
+from tasklib.stores.sql import columns
+from tasklib.stores.sql.columns import ACTIVE, GUARD, TASK, Batch
+from tasklib.stores.sql.steps import Query
 from tasklib.testing.suite.builders import apply, claim, completed, lease_of, submit_several
 from tests.stores.postgres.situations import SITUATIONS, asyncpg_of, bring_about, pages
 
@@ -30,12 +33,33 @@ STATEMENTS = {
     "extend": (f"{ID}, '{{1}}', 'w', '10 min', '0'", {"tasks_pkey"}),
     "held": ("'w'", {"ix_tasks_running"}),
     "lost_leases": ("'0', '30 s', 100", {"ix_tasks_running"}),
-    "get": (ID, {"tasks_pkey"}),
-    "delete": (f"{ID}, '{{1}}'", {"tasks_pkey"}),
-    "prune": (f"'{{completed}}', '0', '1 day', {ID[:-2].replace('{', '')}', 20000, 500", {"tasks_pkey"}),
-    "get_by_key": ("'k'", {"ix_tasks_idempotency_key"}),
-    "stats_active": ("'0'", {"ix_tasks_ready", "ix_tasks_waiting", "ix_tasks_running"}),
 }
+QUERIES = {
+    Query("get", TASK): {"tasks_pkey"},
+    Query("get_by_key", TASK): {"ix_tasks_idempotency_key"},
+    Query("watch", TASK): {"tasks_pkey"},
+    Query("stats_active", ACTIVE): {"ix_tasks_ready", "ix_tasks_waiting", "ix_tasks_running"},
+    Query("delete", GUARD, batch=Batch(GUARD, [])): {"tasks_pkey"},
+    Query("prunable", columns.ID): {"tasks_pkey"},
+    Query("stretch_end", columns.ID): {"tasks_pkey"},
+    Query("prune"): {"tasks_pkey"},
+}
+ONE_ID = ID.replace("{", "").replace("}", "")
+VALUES = {
+    "ids": ID,
+    "id": ONE_ID,
+    "key": "'k'",
+    "offset": "'0'",
+    "batch_id": ID,
+    "batch_version": "'{1}'",
+    "states": "'{completed}'",
+    "age": "'-1 day'",
+    "after": ONE_ID,
+    "stretch": "20000",
+    "limit": "500",
+}
+EXPECTED = {name: indexes for name, (_, indexes) in STATEMENTS.items()}
+EXPECTED |= {query.name: indexes for query, indexes in QUERIES.items()}
 
 
 def scans(plan: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
@@ -47,9 +71,14 @@ def scans(plan: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
 
 async def generic_plans(connection: asyncpg.Connection, calls: Calls) -> dict[str, dict[str, Any]]:
     plans = {}
-    for name, (values, _) in STATEMENTS.items():
-        await connection.execute(f"PREPARE {name}_ AS {calls.sql[name]}")
-        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE {name}_ ({values})")
+    statements = {name: (calls.sql[name], values) for name, (values, _) in STATEMENTS.items()}
+    for query in QUERIES:
+        text, parameters, _ = calls.statements.statement(query)
+        statements[query.name] = text, ", ".join(VALUES[name] for name in parameters)
+    for name, (sql, values) in statements.items():
+        await connection.execute(f"PREPARE {name}_ AS {sql}")
+        call = f"{name}_ ({values})" if values else f"{name}_"
+        text = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE {call}")
         await connection.execute(f"DEALLOCATE {name}_")
         plans[name] = json.loads(text)[0]["Plan"]
     return plans
@@ -67,7 +96,7 @@ async def test_plans_of_our_own_connections(store: PostgresStore, situation: str
         assert not [scan for scan in found if scan[:2] == ("Seq Scan", "tasks")], (name, found)
         assert not [scan for scan in found if scan[0] in ("Hash Join", "Merge Join")], (name, found)
         used = {index for _, _, index in found if index is not None}
-        assert STATEMENTS[name][1] <= used, (name, used)
+        assert EXPECTED[name] <= used, (name, used)
         assert not used & {"ix_tasks_finished", "ix_tasks_failed", "ix_tasks_odd"}, f"{name} uses an index for lists"
 
 

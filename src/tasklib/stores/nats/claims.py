@@ -15,16 +15,16 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from tasklib.core.limits import ALL, Limits
 from tasklib.core.task import Claim, TaskState
-from tasklib.stores.nats import keys
+from tasklib.stores.nats import keys, limits
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Write
-from tasklib.stores.nats.clock import later, micros, written
+from tasklib.stores.nats.clock import later, written
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.held import HeldRecords
 from tasklib.stores.nats.index import Waiting
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, decode, to_claim
-from tasklib.stores.permits import ALL, Permits
 from tasklib.stores.values import Claimed, ClaimRequest
 
 _AT_ONCE = LARGEST_BATCH // 2
@@ -71,11 +71,10 @@ class Claims:
                     return to_claim(record)  # only the reply was lost
                 now = self._bucket.clock.now()
                 snapshot = _Snapshot(self._mirror, now)
-                permits = snapshot.permits
                 name = record.head["name"]
                 if record.head["version"] != version or not record.claimable or record.due_at > now:
                     return None
-                if not permits.allows(name):
+                if not snapshot.limits.allows(name):
                     return None
                 claimed = _marked(record, worker_id, now, lease_seconds)
                 writes = [*snapshot.limit_writes({name: 1}), write_of(claimed)]
@@ -133,7 +132,7 @@ class _Claiming:
         due = self._mirror.index.next_due()
         if due is not None:
             waits.append(max(0.0, (due - self._bucket.clock.micros()) / 1_000_000))
-        token = self._snapshot.permits.next_token_in(self._mirror.index.busy(self._names))
+        token = self._snapshot.limits.next_token_in(self._mirror.index.busy(self._names))
         if token is not None:
             waits.append(token)
         return min(waits, default=None)
@@ -143,23 +142,23 @@ class _Claiming:
     def _pick(self, wanted: int, conflicts: int) -> list[Waiting]:
         """The best that may be claimed now. After a conflict some are left out at random: those who fight for the same
         tasks go apart."""
-        request, permits, index = self.request, self._snapshot.permits, self._mirror.index
+        request, allowed, index = self.request, self._snapshot.limits, self._mirror.index
         index.promote()
         mine = Counter(claim.name for claim in self.claims)
         most = wanted
         slots = request.slots - len(self.claims)
-        whole = permits.cap(ALL)
-        if permits.limited(ALL):
+        whole = allowed.cap(ALL)
+        if allowed.limited(ALL):
             most = min(max(0, slots), most)
         if whole is not None:
             most = min(most, whole)
         caps = {}
         for name in index.busy(self._names):
-            limits = [most, permits.cap(name)]
+            caps_of_name = [most, allowed.cap(name)]
             if name in request.per_name:
-                limits.append(request.per_name[name] - mine[name])
-            cap = min(limit for limit in limits if limit is not None)
-            if cap > 0 and not permits.paused(name):
+                caps_of_name.append(request.per_name[name] - mine[name])
+            cap = min(each for each in caps_of_name if each is not None)
+            if cap > 0 and not allowed.paused(name):
                 caps[name] = cap
         spread = 1 + min(conflicts, 8)
         number = min(most, _AT_ONCE)
@@ -170,7 +169,7 @@ class _Claiming:
         for place in chosen:
             found = taken[place]
             # What has to wait in the worker must be such that its death wears nothing out, and free of limits.
-            may_wait = len(kept) < slots or not (found.alone or permits.limited(found.name))
+            may_wait = len(kept) < slots or not (found.alone or allowed.limited(found.name))
             if may_wait and left[found.name] > 0:
                 left[found.name] -= 1
                 kept.append(found)
@@ -267,18 +266,18 @@ class _Snapshot:
 
     def __init__(self, mirror: Mirror, now: datetime) -> None:
         self._controls = dict(mirror.controls)
-        self._now = micros(now)
+        self._now = now
         controls = {name: control for name, (_, control) in self._controls.items()}
         counted = any(control.concurrency is not None for control in controls.values())
-        self.permits = Permits(controls, self._now, mirror.index.running_by_name() if counted else {})
+        self.limits = Limits(controls, self._now, mirror.index.running_by_name() if counted else {})
 
     def limit_writes(self, taken: Mapping[str, int]) -> list[Write]:
         """The control entries that a claim under limits changes: it excludes all others at that revision."""
         writes = []
-        for name, tokens in self.permits.used(taken):
+        for name, tokens in self.limits.used(taken):
             revision, control = self._controls[name]
             if tokens is not None:
-                control = replace(control, tokens=tokens, refilled=self._now)
-            text = control.encode()
+                control = replace(control, tokens=tokens, refilled_at=self._now)
+            text = limits.encode(control)
             writes.append(Write(keys.control(name), revision, text.encode(), text))
         return writes

@@ -1,26 +1,23 @@
-"""One entry of the controls, as the bucket keeps it."""
+"""One entry of the controls, as the bucket keeps it. Its revision guards every claim under a limit, so limits are exact
+for the whole fleet."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
-from tasklib.stores import permits
+from tasklib.core.limits import Control
+from tasklib.stores.nats.clock import micros, moment
 
 
-@dataclass(frozen=True)
-class Control(permits.Control[int]):
-    """Its revision guards every claim under a limit, so limits are exact for the whole fleet. Instants are microseconds
-    since 1970."""
+def decode(name: str, text: str | bytes) -> Control:
+    fields = json.loads(text)
+    fields.pop("name", None)
+    refilled = fields.pop("refilled")
+    return Control(name, **fields, refilled_at=None if refilled is None else moment(refilled))
 
-    @classmethod
-    def decode(cls, name: str, text: str | bytes) -> Control:
-        fields = json.loads(text)
-        fields.pop("name", None)
-        return cls(name, **fields)
 
-    def encode(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
-
-    def tokens_at(self, now: int, /) -> float:
-        return self.tokens_after(None if self.refilled is None else (now - self.refilled) / 1_000_000)
+def encode(control: Control) -> str:
+    fields = asdict(control)
+    refilled = fields.pop("refilled_at")
+    return json.dumps({**fields, "refilled": None if refilled is None else micros(refilled)}, separators=(",", ":"))

@@ -10,15 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.errors import StoreClosed, StoreError
-from tasklib.stores.nats import keys
+from tasklib.core.limits import ALL, Control
+from tasklib.stores.nats import keys, limits
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.failures import PASSING
 from tasklib.stores.nats.feed import Feed
 from tasklib.stores.nats.index import Index
-from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.record import NOTE, Note, decode, read_note
 from tasklib.stores.nats.roster import Roster
-from tasklib.stores.permits import ALL
 
 log = logging.getLogger("tasklib.store")
 
@@ -187,7 +186,7 @@ class Mirror:
             if deleted or NOTE not in headers:
                 self.controls.pop(name, None)
             else:
-                self.controls[name] = (sequence, Control.decode(name, headers[NOTE]))
+                self.controls[name] = (sequence, limits.decode(name, headers[NOTE]))
             self._wake(None)
 
     def _task_changed(self, task: bytes, note: Note | None, sequence: int) -> None:

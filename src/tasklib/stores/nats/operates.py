@@ -11,13 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.decide import Verdict
+from tasklib.core.limits import Control
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.nats import keys
+from tasklib.stores.nats import keys, limits
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.claims import read_records
 from tasklib.stores.nats.clock import instant, micros, written
 from tasklib.stores.nats.failures import Conflict
-from tasklib.stores.nats.limits import Control
 from tasklib.stores.nats.mirror import Mirror
 from tasklib.stores.nats.record import Record, to_task
 from tasklib.stores.values import ControlChange, Controls, WorkerBeat, WorkerInfo
@@ -197,7 +197,7 @@ def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
 
 async def controls(bucket: Bucket) -> dict[str, Controls]:
     entries = await bucket.run(lambda: bucket.under(keys.CONTROL))
-    found = [Control.decode(keys.text_of(entry.key[len(keys.CONTROL) :]), entry.data).public() for entry in entries]
+    found = [limits.decode(keys.text_of(entry.key[len(keys.CONTROL) :]), entry.data).public() for entry in entries]
     return {control.name: control for control in found if control != Controls(name=control.name)}
 
 
@@ -208,9 +208,9 @@ async def control(bucket: Bucket, change: ControlChange) -> Controls:
         while True:
             entry = (await bucket.read([key])).get(key)
             kept = entry is not None and not entry.deleted
-            old = Control.decode(change.name, entry.data) if kept and entry is not None else Control(change.name)
+            old = limits.decode(change.name, entry.data) if kept and entry is not None else Control(change.name)
             new = old.changed(change)
-            text = new.encode()
+            text = limits.encode(new)
             try:
                 await bucket.write([Write(key, 0 if entry is None else entry.revision, text.encode(), text)])
             except Conflict:

@@ -18,7 +18,10 @@ from tasklib.stores.postgres.connect import Connection, Target, connect
 from tasklib.stores.postgres.deadlines import Deadline, Deadlines
 from tasklib.stores.postgres.failures import Remedy, connection_limit, remedy, translate, why_read_only
 from tasklib.stores.postgres.pool import Pool
-from tasklib.stores.queries import load
+from tasklib.stores.postgres.statements import Statements
+from tasklib.stores.sql.columns import TASK
+from tasklib.stores.sql.dialect import column_list, fill, load
+from tasklib.stores.sql.steps import BEGIN, Play, Steps
 
 T = TypeVar("T")
 
@@ -50,6 +53,7 @@ class Calls:
         self.call_timeout = call_timeout
         self.clock_offset = clock_offset
         self.sql = render(target)
+        self.statements = Statements(self.sql)
         self._pool_size = pool_size
         self._pool: Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -74,6 +78,33 @@ class Calls:
         if pool is not None:
             await pool.close()
             self._deadlines.close()
+
+    async def read(self, steps: Callable[[], Steps[T]], *, seconds: float | None = None) -> T:
+        async def work(connection: Connection, timeout: float) -> T:
+            play = Play(steps())
+            async with reading(connection, timeout):
+                await self.statements.play(connection, play, self.offset)
+            return play.result
+
+        return await (self.write(steps) if seconds is None else self.run(work))
+
+    async def write(self, steps: Callable[[], Steps[T]]) -> T:
+        """Each statement stands alone until the steps ask for a transaction."""
+
+        tries = 0
+
+        async def work(connection: Connection, timeout: float) -> T:
+            nonlocal tries
+            tries += 1
+            play = Play(steps())
+            await self.statements.play(connection, play, self.offset, in_doubt=tries > 1)
+            if play.query is BEGIN:
+                async with transaction(connection, timeout):
+                    play.send(None)
+                    await self.statements.play(connection, play, self.offset)
+            return play.result
+
+        return await self.run(work)
 
     async def run(self, work: Callable[[Connection, float], Awaitable[T]], *, repeat: bool = True) -> T:
         """Calls `work` with a connection and the seconds it may take; again, on another connection, when that one was
@@ -200,20 +231,14 @@ async def _block(connection: Connection, timeout: float | None, begin: str) -> A
 def render(target: Target) -> dict[str, str]:
     """The queries with names of this schema filled in: once, when the store is made. All are checked identifiers."""
     names = {
-        "{insert_one}": _QUERIES["insert_one"],
-        "{columns}": _QUERIES["columns"],
-        "{schema}": target.quoted_schema,
-        "{schema_name}": f"'{target.schema}'",
-        "{work_channel}": f"'{target.work_channel}'",
-        "{done_channel}": f"'{target.done_channel}'",
+        "insert_one": _QUERIES["insert_one"],
+        "task_columns": column_list(TASK),
+        "schema": target.quoted_schema,
+        "schema_name": f"'{target.schema}'",
+        "work_channel": f"'{target.work_channel}'",
+        "done_channel": f"'{target.done_channel}'",
     }
-    return {name: _filled(text, names) for name, text in _QUERIES.items()}
-
-
-def _filled(text: str, names: dict[str, str]) -> str:
-    for placeholder, value in names.items():
-        text = text.replace(placeholder, value)
-    return text
+    return {name: fill(text, names) for name, text in _QUERIES.items()}
 
 
 def _return(pool: Pool, connection: Connection, error: BaseException) -> None:

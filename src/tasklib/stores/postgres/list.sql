@@ -2,7 +2,7 @@
 -- `{offset}` and `{top}` (their sum) are parameters, `{conditions}` those of a filter, `{within}` the regions of ids.
 
 -- name: list
-SELECT {columns} FROM {schema}.tasks
+SELECT {task_columns} FROM {schema}.tasks
 WHERE id = ANY (ARRAY(SELECT id FROM ({arms}) AS found ORDER BY id {order} LIMIT {limit} OFFSET {offset}))
 ORDER BY id {order};
 

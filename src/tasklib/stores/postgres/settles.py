@@ -8,10 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.decide import HISTORY_LIMIT, Change, Verdict, judge
-from tasklib.core.task import Task, TaskState
+from tasklib.core.task import TaskState
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
-from tasklib.stores.postgres.rows import task_of
+from tasklib.stores.sql import reads
 from tasklib.stores.values import Extension, Held
 from tasklib.stores.waves import waves
 
@@ -141,15 +141,9 @@ def columns_of(batch: Sequence[Change]) -> list[Sequence[Any]]:
 async def _verdicts(calls: Calls, changes: Sequence[Change], done: Sequence[bool]) -> list[Verdict]:
     """Those that were not written are judged by their rows as they are now."""
     open_ids = [change.id for change, written in zip(changes, done, strict=True) if not written]
-    found = await read(calls, open_ids) if open_ids else {}
+    there = await calls.read(lambda: reads.get(open_ids))
+    found = dict(zip(open_ids, there, strict=True))
     return [
         Verdict.APPLIED if written else judge(change, found.get(change.id))
         for change, written in zip(changes, done, strict=True)
     ]
-
-
-async def read(calls: Calls, ids: Sequence[UUID]) -> dict[UUID, Task]:
-    async def work(connection: Connection, timeout: float) -> Any:
-        return await connection.fetch(calls.sql["get"], ids, timeout=timeout)
-
-    return {task.id: task for task in map(task_of, await calls.run(work))}

@@ -14,11 +14,9 @@ from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.postgres import (
     callers,
     checkup,
-    ledger,
     listing,
     looks,
     operates,
-    restores,
     schema,
     settles,
     submits,
@@ -29,26 +27,20 @@ from tasklib.stores.postgres.connect import parse
 from tasklib.stores.postgres.inside import Inside
 from tasklib.stores.postgres.rows import task_of
 from tasklib.stores.postgres.wake import Wakes
+from tasklib.stores.sql import reads
+from tasklib.stores.sql.store import SqlStore
 from tasklib.stores.values import (
-    Age,
-    AuditEntry,
     Claimed,
     ClaimRequest,
-    ControlChange,
-    Controls,
     Count,
     Extension,
     Filter,
     Finding,
     Held,
     Inserted,
-    NameStats,
     Page,
-    Point,
-    Token,
     Traits,
     WorkerBeat,
-    WorkerInfo,
 )
 
 _TRAITS = Traits(engine="postgresql", callers_transaction=True)
@@ -57,13 +49,13 @@ _FIRST_POLL = 1.0
 _LONGEST_POLL = 5.0
 
 
-class PostgresStore:
+class PostgresStore(SqlStore):
     """`Store` and `Admin` on PostgreSQL. An instance belongs to the event loop it was opened in."""
 
     def __init__(self, url: str, *, pool_size: int = 10, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
         self._calls = Calls(parse(url), pool_size, call_timeout, clock_offset)
+        super().__init__(self._calls)
         self._claims = Claims(self._calls)
-        self._pruner = operates.Pruner(self._calls)
         self._wakes: Wakes | None = None
         self._closed = False
 
@@ -96,10 +88,6 @@ class PostgresStore:
             await self._wakes.close()
         await self._calls.stop()
 
-    async def now(self) -> datetime:
-        found: datetime = (await looks.fetch(self._calls, "now", self._calls.offset))[0][0]
-        return found
-
     async def lease_now(self) -> datetime:
         return await self.now()
 
@@ -117,9 +105,6 @@ class PostgresStore:
     def inside(self, connection: object) -> Inside:
         """The queue as the caller's transaction sees it. The store need not be open."""
         return Inside(connection, self._calls.sql, self._calls.clock_offset)
-
-    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
-        return await restores.restore(self._calls, tasks)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -152,32 +137,7 @@ class PostgresStore:
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
-        asked = {row[0] for row in await looks.fetch(self._calls, "request_cancel", list(ids), self._calls.offset)}
-        return [task_id for task_id in ids if task_id in asked]
-
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
-        return await operates.delete(self._calls, guards)
-
-    async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
-    ) -> int:
-        return await self._pruner.prune(states, older_than_seconds, limit, dry_run=dry_run)
-
-    async def sample(self) -> None:
-        await operates.sample(self._calls)
-
-    async def tidy(self) -> None:
-        await operates.tidy(self._calls)
-
     # -- look ---------------------------------------------------------------------------------------------------------
-
-    async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
-        found = await settles.read(self._calls, list(ids)) if ids else {}
-        return [found.get(task_id) for task_id in ids]
-
-    async def get_by_key(self, key: str) -> Task | None:
-        return await looks.get_by_key(self._calls, key)
 
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
@@ -188,43 +148,6 @@ class PostgresStore:
 
     async def count(self, where: Filter, cap: int) -> Count:
         return await listing.count(self._calls, where, cap)
-
-    async def stats(self) -> dict[str, NameStats]:
-        return await looks.stats(self._calls)
-
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        return await looks.series(self._calls, since_seconds, step_seconds)
-
-    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        return await looks.ages(self._calls, since_seconds, step_seconds)
-
-    async def workers(self) -> list[WorkerInfo]:
-        return await looks.workers(self._calls)
-
-    # -- control ------------------------------------------------------------------------------------------------------
-
-    async def controls(self) -> dict[str, Controls]:
-        return await operates.controls(self._calls)
-
-    async def control(self, change: ControlChange) -> Controls:
-        return await operates.control(self._calls, change)
-
-    # -- tokens and audit -------------------------------------------------------------------------------------------
-
-    async def add_token(self, token: Token) -> None:
-        await ledger.add_token(self._calls, token)
-
-    async def tokens(self) -> list[Token]:
-        return await ledger.tokens(self._calls)
-
-    async def revoke_token(self, token_id: str) -> bool:
-        return await ledger.revoke_token(self._calls, token_id)
-
-    async def note(self, entries: Sequence[AuditEntry]) -> None:
-        await ledger.note(self._calls, entries)
-
-    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        return await ledger.noted(self._calls, task_id, limit)
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 
@@ -240,7 +163,7 @@ class PostgresStore:
             poll = _FIRST_POLL
             while True:
                 ended.clear()
-                yield await operates.watched(self._calls, task_id)
+                yield await self._calls.write(lambda: reads.watch(task_id))
                 try:
                     async with asyncio.timeout(poll * random.uniform(0.8, 1.0)):
                         await ended.wait()

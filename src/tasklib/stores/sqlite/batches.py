@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import apsw
 
-from tasklib.stores import queries
+from tasklib.stores.sql import dialect
 
-_SIZES = (1, 8, 64, 256)
+SIZES = (1, 8, 64, 256)
 """A few sizes only, so that prepared statements are used again; what is left over is filled with rows of NULL."""
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ Parameters = dict[str, Any] | tuple[Any, ...]
 
 def _load() -> dict[str, str]:
     """The statements, with the column lists they share filled in."""
-    found = queries.load(__package__ or "")
+    found = dialect.load(__package__ or "")
     shared = {f"<{name}>": text for name, text in found.items() if name.endswith("_columns")}
     for name, text in found.items():
         for mark, columns in shared.items():
@@ -40,14 +40,14 @@ SQL = _load()
 
 def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
     """In pieces that fit one statement."""
-    for start in range(0, len(rows), _SIZES[-1]):
-        yield rows[start : start + _SIZES[-1]]
+    for start in range(0, len(rows), SIZES[-1]):
+        yield rows[start : start + SIZES[-1]]
 
 
 def run_batch(target: Target, query: str, fixed: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> Any:
     """Runs a statement that has `<rows>` where the VALUES go; `fixed` are its parameters ?1, ?2, ... before them."""
     width = len(rows[0])
-    size = next(size for size in _SIZES if size >= len(rows))
+    size = next(size for size in SIZES if size >= len(rows))
     flat = list(fixed)
     for row in rows:
         flat += row

@@ -10,11 +10,11 @@ from uuid import UUID
 
 import apsw
 
+from tasklib.core.limits import ALL, Control, Limits
 from tasklib.core.task import Claim
-from tasklib.stores.permits import ALL, Permits
+from tasklib.stores.sqlite import limits
 from tasklib.stores.sqlite.batches import SQL, rows_of, values_of
 from tasklib.stores.sqlite.clock import Clock
-from tasklib.stores.sqlite.limits import Control
 from tasklib.stores.sqlite.rows import instant, read_claim, seconds, seconds_between
 from tasklib.stores.values import Claimed, ClaimRequest
 
@@ -67,29 +67,30 @@ def held(connection: apsw.Connection, worker_id: str) -> list[Claim]:
 def _survey(connection: apsw.Connection, names: Iterable[str], clock: Clock) -> _Survey:
     parameters = {"offset": seconds(clock.offset), "names": json.dumps(list(names))}
     now, controls, next_due, busy = values_of(connection, SQL["survey"], parameters)
-    return _Survey(now, clock.steady(), [Control.read(row) for row in controls], next_due, busy)
+    return _Survey(now, clock.steady(), [limits.read(row) for row in controls], next_due, busy)
 
 
-def _permits(connection: apsw.Connection, survey: _Survey) -> Permits[str]:
+def _permits(connection: apsw.Connection, survey: _Survey) -> Limits:
     counted = any(control.concurrency is not None for control in survey.controls)
     running = rows_of(connection, SQL["running_by_name"]) if counted else []
-    return Permits({each.name: each for each in survey.controls}, survey.steady, {row[0]: row[1] for row in running})
+    controls = {each.name: each for each in survey.controls}
+    return Limits(controls, instant(survey.steady), {row[0]: row[1] for row in running})
 
 
-def _wanted(request: ClaimRequest, permits: Permits[str]) -> int:
+def _wanted(request: ClaimRequest, permits: Limits) -> int:
     """How many to look for. A limit for all types leaves nothing that may wait in a worker."""
     most = request.slots if permits.limited(ALL) else request.slots + request.prefetch
     cap = permits.cap(ALL)
     return most if cap is None else min(most, cap)
 
 
-def _caps(request: ClaimRequest, busy: list[str], permits: Permits[str]) -> dict[str, int]:
+def _caps(request: ClaimRequest, busy: list[str], permits: Limits) -> dict[str, int]:
     most = request.slots + request.prefetch
     caps: dict[str, int] = {}
     if not permits.paused(ALL):
         for name in busy:
-            limits = (permits.cap(name), request.per_name.get(name))
-            cap = min((limit for limit in limits if limit is not None), default=most)
+            bounds = (permits.cap(name), request.per_name.get(name))
+            cap = min((bound for bound in bounds if bound is not None), default=most)
             if cap > 0:
                 caps[name] = cap
     return caps
@@ -145,18 +146,13 @@ def _best(connection: apsw.Connection, caps: dict[str, int], n: int) -> list[str
         depth *= 4
 
 
-def _may_wait(rows: list[list[Any]], slots: int, permits: Permits[str]) -> list[list[Any]]:
+def _may_wait(rows: list[list[Any]], slots: int, permits: Limits) -> list[list[Any]]:
     """Without those that would have to wait in the worker and may not."""
     return rows[:slots] + [row for row in rows[slots:] if not row[14] and not permits.limited(row[3])]
 
 
 def _mark(
-    connection: apsw.Connection,
-    rows: list[list[Any]],
-    worker_id: str,
-    lease: float,
-    permits: Permits[str],
-    survey: _Survey,
+    connection: apsw.Connection, rows: list[list[Any]], worker_id: str, lease: float, permits: Limits, survey: _Survey
 ) -> list[Claim]:
     """Makes the picked rows this worker's, and takes their tokens."""
     if rows:
@@ -188,7 +184,7 @@ def _mark(
     ]
 
 
-def _next_due_in(survey: _Survey, permits: Permits[str]) -> float | None:
+def _next_due_in(survey: _Survey, permits: Limits) -> float | None:
     waits = []
     if survey.next_due is not None:
         waits.append(max(0.0, seconds_between(survey.now, survey.next_due)))

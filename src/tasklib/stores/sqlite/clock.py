@@ -20,7 +20,7 @@ from pathlib import Path
 import apsw
 
 from tasklib.stores.sqlite.batches import SQL
-from tasklib.stores.sqlite.rows import written
+from tasklib.stores.sqlite.rows import seconds, written
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -36,6 +36,12 @@ class Clock:
         """Now, by the clock that is never set."""
         since_start = time.time() * 1000 if self._added_ms is None else uptime() * 1000 + self._added_ms
         return written(_EPOCH + timedelta(milliseconds=since_start + self.offset * 1000))
+
+    def parameter(self, name: str) -> str | None:
+        """What the statements ask of the clocks. None: it is not about time."""
+        if name == "offset":
+            return seconds(self.offset)
+        return self.steady() if name == "steady" else None
 
     def read(self, connection: apsw.Connection) -> bool:
         """Takes what the others add. False: nobody has written it since this machine started."""

@@ -5,30 +5,42 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import apsw
 
 from tasklib.core.errors import StoreClosed
+from tasklib.stores.sql.steps import READING_SECONDS, Steps
+from tasklib.stores.sqlite import wake
 from tasklib.stores.sqlite.address import Address
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.lane import Lane
 from tasklib.stores.sqlite.memory import shared_lane
+from tasklib.stores.sqlite.statements import Played, play
 
 T = TypeVar("T")
 
-READING_SECONDS = 10.0
-"""So long a list or a figure for people may take, whatever the store's own deadline is."""
-
 
 class Lanes:
-    def __init__(self, address: Address, timeout: float) -> None:
+    def __init__(self, address: Address, timeout: float, clock: Clock) -> None:
         self._address = address
         self._timeout = timeout
+        self._clock = clock
+        self._bells = wake.bells_of(address.key, None if address.path is None else Path(f"{address.key}-wake"))
         self._writer: Lane | None = None
         self._reader: Lane | None = None
         self._is_open = False
         self._pid = os.getpid()
         self._connecting: asyncio.Lock | None = None
+
+    @property
+    def clock_offset(self) -> float:
+        return self._clock.offset
+
+    @clock_offset.setter
+    def clock_offset(self, seconds: float) -> None:
+        self._clock.offset = seconds
 
     async def _connect(self) -> None:
         self._check_process()
@@ -70,6 +82,23 @@ class Lanes:
 
     def _is_missing(self) -> bool:
         return self._address.path is not None and not self._address.path.exists()
+
+    async def read(self, steps: Callable[[], Steps[T]], *, seconds: float | None = None) -> T:
+        self._check_open()
+        timeout = self._timeout if seconds is None else min(self._timeout, seconds)
+        return (await self._lane(self._reader).run(self._played(steps), timeout)).result
+
+    async def write(self, steps: Callable[[], Steps[T]]) -> T:
+        self._check_open()
+        return (await self._write(self._played(steps), after=self._notify)).result
+
+    def _played(self, steps: Callable[[], Steps[T]]) -> Callable[[apsw.Connection], Played[T]]:
+        return lambda connection: play(connection, steps(), self._clock)
+
+    def _notify(self, played: Played[Any]) -> None:
+        for notify in played.notifications:
+            messages = wake.claimable(notify.names) + wake.finished([str(task_id) for task_id in notify.finished])
+            self._bells.ring([wake.ANYTHING] if notify.everybody else messages)
 
     async def _look(self, work: Callable[[apsw.Connection], T]) -> T:
         self._check_open()

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from tasklib.stores import permits
-from tasklib.stores.sqlite.rows import seconds_between
+from tasklib.core.limits import Control
+from tasklib.stores.sqlite.rows import instant_or_none
 
 
-@dataclass(frozen=True)
-class Control(permits.Control[str]):
-    @classmethod
-    def read(cls, row: Sequence[Any]) -> Control:
-        return cls(row[0], bool(row[1]), *row[2:7])
-
-    def tokens_at(self, now: str, /) -> float:
-        return self.tokens_after(None if self.refilled is None else seconds_between(self.refilled, now))
+def read(row: Sequence[Any]) -> Control:
+    name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at = row
+    filled = instant_or_none(refilled_at)
+    return Control(name, bool(paused), operator_rate, default_rate, concurrency, tokens, filled)

@@ -220,13 +220,6 @@ SELECT *, CASE
 END, ?1, ?2
 FROM batch WHERE id IS NOT NULL
 
--- name: count_moves
-WITH batch(minute, name, state, bucket, count, run_ms) AS (VALUES <rows>)
-INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
-SELECT minute, name, state, bucket, count, run_ms FROM batch WHERE name IS NOT NULL
-ON CONFLICT (minute, name, state, bucket)
-DO UPDATE SET count = count + excluded.count, run_ms = run_ms + excluded.run_ms
-
 -- The time, and the names that have a limit on how many run at once.
 -- name: settling
 SELECT json_array(
@@ -366,202 +359,45 @@ FROM (
     LIMIT :limit
 ) AS t
 
--- name: request_cancel
-UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
-    cancel_requested_at = coalesce(cancel_requested_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
-    updated_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
-WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
-
--- name: running_of
-SELECT json_group_array(id) FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-WHERE id IN (SELECT value FROM json_each(:ids)) AND state = 'running'
-
--- name: match_deletable
-WITH batch(id, version) AS (VALUES <rows>)
-SELECT json_group_array(json_array(t.id, t.version))
-FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-ON t.id = b.id AND t.version = b.version AND t.completed_at IS NOT NULL
-
--- name: existing_ids
-SELECT json_group_array(id) FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-WHERE id IN (SELECT value FROM json_each(:ids))
-
--- name: delete
-DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-WHERE id IN (SELECT value FROM json_each(:ids))
-
--- name: prune
-DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-WHERE id IN (SELECT value FROM json_each(:ids)) AND completed_at <= :cutoff
-    AND state IN (SELECT value FROM json_each(:states))
-
 -- Failures and cancellations have an index of their own, in the order of the ids.
--- name: prunable_failures
-WITH stretch AS MATERIALIZED (
-    SELECT id, completed_at FROM tasks INDEXED BY ix_tasks_failed
-    WHERE state IN ('failed', 'cancelled') AND state = :state AND (completed_at IS NULL) = 0
-        AND id > :after AND id < :before
-    ORDER BY id LIMIT :rows
-),
-found AS MATERIALIZED (SELECT id FROM stretch WHERE completed_at <= :cutoff ORDER BY id LIMIT :limit)
-SELECT json_array((SELECT max(id) FROM stretch), json((SELECT json_group_array(id) FROM found)))
-
 -- Others are found by walking the ids, oldest first, a stretch at a time: the last id of the stretch, and what to delete.
--- name: prunable_stretch
-WITH stretch AS MATERIALIZED (
-    SELECT id, state, completed_at FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-    WHERE id > :after AND id < :before ORDER BY id LIMIT :rows
-),
-found AS MATERIALIZED (
-    SELECT id FROM stretch
-    WHERE completed_at <= :cutoff AND state IN (SELECT value FROM json_each(:states))
-    ORDER BY id LIMIT :limit
-)
-SELECT json_array((SELECT max(id) FROM stretch), json((SELECT json_group_array(id) FROM found)))
-
--- name: count_prunable
-SELECT count(*) FROM tasks WHERE completed_at <= :cutoff AND state IN (SELECT value FROM json_each(:states))
-
--- name: cutoff
-SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
-
 -- Counters older than a time that are not merged yet, by the hour or (`epoch`) in one total for each name and state.
--- name: unmerged_counts
-SELECT EXISTS (
-    SELECT 1 FROM task_counts
-    WHERE minute < :before AND minute > '1970-01-01T00:00:00.000Z' AND (:epoch OR substr(minute, 15, 2) <> '00')
-)
-
--- name: merged_counts
-SELECT json_group_array(json_array(minute, name, state, bucket, count, run_ms)) FROM (
-    SELECT CASE WHEN :epoch THEN '1970-01-01T00:00:00.000Z' ELSE substr(minute, 1, 13) || ':00:00.000Z' END AS minute,
-        name, state, CASE WHEN :epoch THEN -1 ELSE bucket END AS bucket, sum(count) AS count, sum(run_ms) AS run_ms
-    FROM task_counts
-    WHERE minute < :before AND minute > '1970-01-01T00:00:00.000Z'
-    GROUP BY 1, 2, 3, 4
-)
-
--- name: forget_counts
-DELETE FROM task_counts WHERE minute < :before AND minute > '1970-01-01T00:00:00.000Z'
-
--- name: forget_workers
-DELETE FROM task_workers
-WHERE (stopped_at < :before OR seen_at < :before)
-    AND id NOT IN (SELECT worker_id FROM tasks INDEXED BY ix_tasks_running
-                   WHERE state = 'running' AND worker_id IS NOT NULL)
-
 -- name: get
-SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-WHERE t.id IN (SELECT value FROM json_each(:ids))
+SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (SELECT value FROM json_each(:ids))
 
--- name: get_by_key
-SELECT json_group_array(json_array(<task_columns>)) FROM tasks AS t WHERE t.idempotency_key = :key
-
--- name: await_end
-UPDATE tasks SET awaited = 1 WHERE id = :id AND completed_at IS NULL AND NOT awaited
-
--- name: needs_no_mark
-SELECT NOT EXISTS (SELECT 1 FROM tasks WHERE id = :id AND completed_at IS NULL AND NOT awaited)
-
--- name: stats
-WITH clock(now) AS MATERIALIZED (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)),
-active AS (
-    SELECT name, sum(state = 'pending') AS pending, sum(state = 'failed') AS waiting, 0 AS running,
-        min(coalesce(next_retry_at, scheduled_at)) AS due
-    FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready = 1 GROUP BY name
-    UNION ALL
-    SELECT name, sum(state = 'pending'), sum(state = 'failed'), 0, min(coalesce(next_retry_at, scheduled_at))
-    FROM tasks INDEXED BY ix_tasks_waiting
-    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL GROUP BY name
-    UNION ALL
-    SELECT name, 0, 0, count(*), NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name
-)
-SELECT json_array(
-    (SELECT now FROM clock),
-    json((SELECT json_group_array(json_array(name, pending, waiting, running, due)) FROM (
-        SELECT name, sum(pending) AS pending, sum(waiting) AS waiting, sum(running) AS running, min(due) AS due
-        FROM active GROUP BY name
-    ))),
-    json((SELECT json_group_array(json_array(name, state, n)) FROM (
-        SELECT name, state, sum(count) AS n FROM task_counts
-        WHERE state IN ('completed', 'failed', 'cancelled') GROUP BY name, state
-    )))
-)
-
--- name: restore
--- A whole record, as it was elsewhere. It is not ready: a claim promotes what is due.
-INSERT INTO tasks (
-    id, name, state, scheduled_at, created_at, updated_at, started_at, completed_at, next_retry_at, args, kwargs, result,
-    error, retry_count, max_retries, worker_id, locked_until, timeout_seconds, priority, tags, cancel_requested_at,
-    version, idempotency_key, retry_policy, history, trace, ready
-) VALUES (
-    ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0
-)
-ON CONFLICT DO NOTHING
-
--- name: restored
-SELECT json_array(version, updated_at) FROM tasks WHERE id = :id
+-- Exact, and each part from its own index.
+-- name: stats_active
+SELECT name, state, count(*) AS number, min(coalesce(next_retry_at, scheduled_at)) AS due_at
+FROM tasks INDEXED BY ix_tasks_ready
+WHERE ready = 1 GROUP BY name, state
+UNION ALL
+SELECT name, state, count(*), min(coalesce(next_retry_at, scheduled_at))
+FROM tasks INDEXED BY ix_tasks_waiting
+WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL GROUP BY name, state
+UNION ALL
+SELECT name, state, count(*), NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name, state
 
 -- name: series
-SELECT json_group_array(json_array(begin, name, state, bucket, count, run_ms)) FROM (
-    SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS begin,
-        name, state, bucket, sum(count) AS count, sum(run_ms) AS run_ms
-    FROM task_counts
-    WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
-        AND state <> 'backlog'
-    GROUP BY 1, name, state, bucket
-    ORDER BY 1, name, state, bucket
-)
+SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS minute,
+    name, state, bucket, sum(count) AS count, sum(run_ms) AS run_ms
+FROM task_counts
+WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
+    AND state <> 'backlog'
+GROUP BY 1, 2, 3, 4
+ORDER BY 1, 2, 3, 4
 
--- name: ages
-SELECT json_group_array(json_array(begin, name, seconds)) FROM (
-    SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS begin, name,
-        sum(run_ms) / 1000.0 / sum(count) AS seconds
-    FROM task_counts
-    WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
-        AND state = 'backlog'
-    GROUP BY 1, name
-    ORDER BY 1, name
-)
+-- name: backlog_history
+SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS minute, name,
+    sum(run_ms) / 1000.0 / sum(count) AS seconds
+FROM task_counts
+WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
+    AND state = 'backlog'
+GROUP BY 1, 2
+ORDER BY 1, 2
 
--- name: sampled
-SELECT EXISTS (
-    SELECT 1 FROM task_counts
-    WHERE minute = strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset) AND name = '' AND state = 'backlog'
-)
-
--- name: sample
--- Into the counters, as sums that can be merged: how many samples, and their ages in milliseconds. The empty name is the
--- oldest of all, also when nothing waits: that was seen too.
-WITH due(name, at) AS MATERIALIZED (
-    SELECT name, min(coalesce(next_retry_at, scheduled_at)) FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready = 1 GROUP BY name
-)
-INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
-SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset), name, 'backlog', -1, 1,
-    max(0, coalesce(cast(round(86400000 * (julianday('now', :offset) - julianday(at))) AS INTEGER), 0))
-FROM (SELECT name, at FROM due UNION ALL SELECT '', min(at) FROM due)
-WHERE true
-ON CONFLICT (minute, name, state, bucket) DO NOTHING
-
--- name: workers
-SELECT json_array(
-    strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset),
-    json((SELECT json_group_array(json_array(id, hostname, pid, names, concurrency, running, started_at, seen_at, stopped_at))
-     FROM task_workers))
-)
-
--- name: controls
-SELECT json_group_array(json_array(name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at))
-FROM task_controls
-
--- name: set_control
-INSERT INTO task_controls (name, paused, operator_rate, default_rate, concurrency, tokens, refilled_at)
-VALUES (:name, :paused, :operator_rate, :default_rate, :concurrency, :tokens, :refilled_at)
-ON CONFLICT (name) DO UPDATE SET
-    paused = excluded.paused, operator_rate = excluded.operator_rate, default_rate = excluded.default_rate,
-    concurrency = excluded.concurrency, tokens = excluded.tokens, refilled_at = excluded.refilled_at
+-- A write holds the only lock there is.
+-- name: lock_controls
+SELECT {columns} FROM task_controls WHERE name IN (SELECT value FROM json_each(:names)) ORDER BY name
 
 -- name: has_tables
 SELECT json_group_array(name) FROM sqlite_schema WHERE type = 'table' AND name IN ('tasks', 'task_migrations')

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 import apsw
 
 from tasklib.core.decide import HISTORY_LIMIT, UNTIMED, Change, Verdict, judge
+from tasklib.core.limits import ALL
 from tasklib.core.task import TaskState
-from tasklib.stores.permits import ALL
+from tasklib.stores.sql.upkeep import add_counts
 from tasklib.stores.sqlite.batches import SQL, chunks, match_batch, run_batch, values_of
 from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.looking import get
 from tasklib.stores.sqlite.rows import seconds, seconds_or_none, written_or_none
+from tasklib.stores.sqlite.statements import play
 from tasklib.stores.values import Extension, Held
 from tasklib.stores.waves import waves
 
@@ -55,11 +56,6 @@ def extend(
         found.update(match_batch(connection, "match_extended", chunk))
         run_batch(connection, "extend", (clock.steady(), seconds(lease_seconds)), chunk)
     return [Extension(lease.id, str(lease.id) in found, bool(found.get(str(lease.id)))) for lease in leases]
-
-
-def mark_awaited(connection: apsw.Connection, task_id: UUID) -> None:
-    """Whoever ends the task is to tell."""
-    connection.execute(SQL["await_end"], {"id": str(task_id)})
 
 
 class _Settlement:
@@ -140,7 +136,8 @@ class _Settlement:
         total[1] += run_ms
 
     def count(self) -> None:
-        add_counts(self._connection, [(*key, *total) for key, total in self._counts.items()])
+        counts = [(minute, *key, *total) for (minute, *key), total in self._counts.items()]
+        play(self._connection, add_counts(counts), Clock(0.0))
 
     def judge(self) -> None:
         """Says of each change that was not written why."""
@@ -186,8 +183,3 @@ def _general(change: Change) -> tuple[Any, ...]:
         change.error,
         change.entry,
     )
-
-
-def add_counts(connection: apsw.Connection, rows: Iterable[tuple[Any, ...]]) -> None:
-    for chunk in chunks(list(rows)):
-        run_batch(connection, "count_moves", (), chunk)

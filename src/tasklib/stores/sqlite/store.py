@@ -6,23 +6,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores.sql import reads
+from tasklib.stores.sql.store import SqlStore
 from tasklib.stores.sqlite import (
     callers,
     checkup,
     claims,
     inserting,
-    ledger,
     listing,
-    looking,
-    restoring,
     schema,
     settling,
-    upkeep,
     wake,
 )
 from tasklib.stores.sqlite import workers as registered
@@ -31,52 +28,32 @@ from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.lanes import Lanes
 from tasklib.stores.sqlite.rows import instant
 from tasklib.stores.values import (
-    Age,
-    AuditEntry,
     Claimed,
     ClaimRequest,
-    ControlChange,
-    Controls,
     Count,
     Extension,
     Filter,
     Finding,
     Held,
     Inserted,
-    NameStats,
     Page,
-    Point,
-    Token,
     Traits,
     WorkerBeat,
-    WorkerInfo,
 )
 
 _FIRST_WATCH_PAUSE = 1.0
 _LONGEST_WATCH_PAUSE = 5.0
 _CHECK_UP_SECONDS = 600.0
 """It reads the whole file."""
-_PRUNE_BATCH = 500
-"""Most rows deleted under one write lock."""
 
 
-class SqliteStore(Lanes):
+class SqliteStore(SqlStore, Lanes):
     """One file (`sqlite:///queue.db`) or a queue in memory (`memory://name`)."""
 
     def __init__(self, url: str, *, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
-        super().__init__(parse(url), call_timeout)
-        key = self._address.key
-        self._bells = wake.bells_of(key, None if self._address.path is None else Path(f"{key}-wake"))
-        self._clock = Clock(clock_offset)
+        Lanes.__init__(self, parse(url), call_timeout, Clock(clock_offset))
+        SqlStore.__init__(self, self)
         self._ear: wake.Ear | None = None
-
-    @property
-    def clock_offset(self) -> float:
-        return self._clock.offset
-
-    @clock_offset.setter
-    def clock_offset(self, seconds: float) -> None:
-        self._clock.offset = seconds
 
     @property
     def traits(self) -> Traits:
@@ -106,9 +83,6 @@ class SqliteStore(Lanes):
             self._ear = None
         await self._disconnect()
 
-    async def now(self) -> datetime:
-        return instant(await self._look(partial(looking.now, clock_offset=self.clock_offset)))
-
     async def lease_now(self) -> datetime:
         self._check_open()
         return instant(self._clock.steady())
@@ -137,9 +111,6 @@ class SqliteStore(Lanes):
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         return callers.insert_on(self._address, connection, tasks, self.clock_offset, self._timeout, self._ring)
-
-    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
-        return await self._change(partial(restoring.restore, tasks=tasks))
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -185,42 +156,11 @@ class SqliteStore(Lanes):
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
-        return await self._change(partial(upkeep.request_cancel, ids=ids, clock_offset=self.clock_offset))
-
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
-        return await self._change(partial(upkeep.delete, guards=guards))
-
-    async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
-    ) -> int:
-        offset = self.clock_offset
-        cutoff = await self._look(lambda connection: upkeep.cutoff(connection, older_than_seconds, offset))
-        if dry_run:
-            return await self._look(lambda connection: upkeep.count_prunable(connection, states, cutoff.at))
-        deleted = 0
-        async for ids in self._prunable(states, cutoff, limit):
-            for start in range(0, len(ids), _PRUNE_BATCH):
-                batch = ids[start : start + _PRUNE_BATCH]
-                deleted += await self._change(partial(upkeep.prune, states=states, at=cutoff.at, ids=batch))
-        return deleted
-
-    async def sample(self) -> None:
-        await self._change(partial(upkeep.sample, clock_offset=self.clock_offset))
-
     async def tidy(self) -> None:
-        offset = self.clock_offset
-        await self._change(partial(upkeep.merge_counters, clock_offset=offset))
-        await self._change(partial(upkeep.forget_workers, clock_offset=offset))
+        await super().tidy()
         await self._on_writer(partial(checkup.shorten_wal, address=self._address))
 
     # -- look ---------------------------------------------------------------------------------------------------------
-
-    async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
-        return await self._look(partial(looking.get, ids=ids))
-
-    async def get_by_key(self, key: str) -> Task | None:
-        return await self._look(partial(looking.get_by_key, key=key))
 
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
@@ -233,46 +173,6 @@ class SqliteStore(Lanes):
     async def count(self, where: Filter, cap: int) -> Count:
         work = partial(listing.count, where=where, cap=cap, clock_offset=self.clock_offset)
         return await self._look_for_people(work)
-
-    async def stats(self) -> dict[str, NameStats]:
-        return await self._look_for_people(partial(looking.stats, clock_offset=self.clock_offset))
-
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        work = partial(looking.series, since=since_seconds, step=step_seconds, offset=self.clock_offset)
-        return await self._look_for_people(work)
-
-    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        work = partial(looking.ages, since=since_seconds, step=step_seconds, offset=self.clock_offset)
-        return await self._look_for_people(work)
-
-    async def workers(self) -> list[WorkerInfo]:
-        return await self._look(partial(looking.workers, clock=self._clock))
-
-    # -- control ------------------------------------------------------------------------------------------------------
-
-    async def controls(self) -> dict[str, Controls]:
-        return await self._look(looking.controls)
-
-    async def control(self, change: ControlChange) -> Controls:
-        work = partial(upkeep.control, change=change)
-        return await self._change(work, after=lambda _: self._ring_with([wake.ANYTHING]))
-
-    # -- tokens and audit -------------------------------------------------------------------------------------------
-
-    async def add_token(self, token: Token) -> None:
-        await self._change(partial(ledger.add_token, token=token, clock_offset=self.clock_offset))
-
-    async def tokens(self) -> list[Token]:
-        return await self._look(ledger.tokens)
-
-    async def revoke_token(self, token_id: str) -> bool:
-        return await self._change(partial(ledger.revoke_token, token_id=token_id, clock_offset=self.clock_offset))
-
-    async def note(self, entries: Sequence[AuditEntry]) -> None:
-        await self._change(partial(ledger.note, entries=entries, clock_offset=self.clock_offset))
-
-    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        return await self._look(partial(ledger.noted, task_id=task_id, limit=limit))
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 
@@ -296,7 +196,7 @@ class SqliteStore(Lanes):
         try:
             while True:
                 ended.clear()
-                yield await self._awaited(task_id)
+                yield await self.write(lambda: reads.watch(task_id))
                 try:
                     async with asyncio.timeout(pause):
                         await ended.wait()
@@ -348,21 +248,3 @@ class SqliteStore(Lanes):
             ear.close()
             if self._ear is ear:
                 self._ear = None
-
-    async def _awaited(self, task_id: UUID) -> Task | None:
-        """The task as it is, marked so that its end is told. Marked first: an end in between is then told."""
-        if not await self._look(partial(looking.needs_no_mark, task_id=task_id)):
-            await self._change(partial(settling.mark_awaited, task_id=task_id), atomic=True)
-        return (await self.get([task_id]))[0]
-
-    async def _prunable(self, states: Sequence[str], cutoff: upkeep.Cutoff, limit: int) -> AsyncIterator[list[str]]:
-        """Ids to delete, at most `limit` in all. Found on the reading connection: looking holds up nobody."""
-        left = limit
-        for find in upkeep.finders(states):
-            for region in cutoff.regions:
-                position: str | None = region[0]
-                while position is not None and left > 0:
-                    stretch = partial(find, at=cutoff.at, region=(position, region[1]), limit=left)
-                    position, found = await self._look(stretch)
-                    left -= len(found)
-                    yield found

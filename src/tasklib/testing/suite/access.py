@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from hashlib import sha256
 
+import pytest
+
 from tasklib.core import codec
+from tasklib.core.errors import StoreError
 from tasklib.stores.base import Store
 from tasklib.stores.values import AuditEntry, Token
 from tasklib.testing.suite.builders import OpenStore, next_id
@@ -44,6 +47,13 @@ class Tokens:
         assert revoked is not None
         assert before <= revoked <= after
         assert tokens["two"].revoked_at is None
+
+    async def test_a_token_that_is_there_is_kept_and_no_other_takes_its_id(self, store: Store) -> None:
+        await store.add_token(_token("one"))
+        await store.add_token(_token("one"))  # as after a lost reply
+        with pytest.raises(StoreError, match="'one' already"):
+            await store.add_token(replace(_token("one"), digest=_token("two").digest))
+        assert [replace(token, created_at=None) for token in await store.tokens()] == [_token("one")]
 
     async def test_only_the_first_revocation_counts(self, store: Store) -> None:
         await store.add_token(_token("one"))

@@ -70,6 +70,14 @@ class Workers:
         await store.tidy()
         assert [worker.id for worker in await store.workers()] == [BERT]
 
+    async def test_one_that_stopped_is_remembered_for_a_day(self, store: Store) -> None:
+        await store.beat(beat_of("stopped"))
+        await store.farewell("stopped")
+        for hours, known in ((23, True), (25, False)):
+            store.clock_offset = hours * 3600
+            await store.tidy()
+            assert [worker.id for worker in await store.workers()] == ["stopped"] * known
+
     async def test_one_that_holds_something_is_not_forgotten(self, store: Store) -> None:
         """Its silence is how the janitor knows, long before the lease ends."""
         await store.beat(beat_of(ANNA))

@@ -1,28 +1,53 @@
-"""Pause, rates and concurrency: how many of each name a claim may take now. For stores that count in Python; where a
-database does it, the same arithmetic stands in its statements."""
+"""Pause, rates and concurrency: how many of each name a claim may take now. Pure; the same for every engine."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Generic, Protocol, Self, TypeVar
-
-from tasklib.stores.values import ControlChange, Controls, Unset
+from datetime import datetime
 
 ALL = ""
 """The name under which the controls for all types are kept."""
 
-_HAIR = 1e-6
-"""So much below one is one: sums of a tenth never quite reach it, and clocks round."""
-
-Instant = TypeVar("Instant")
-Moment = TypeVar("Moment", contravariant=True)
+EPSILON = 1e-6
+"""So much below one token is one: sums of a tenth never quite reach it, and clocks round."""
 
 
-@dataclass(frozen=True)
-class Control(Generic[Instant]):
-    """What is kept of one type's controls, or of all types'. Each store has instants of its own kind."""
+class Unset:
+    """Marks a control that is to stay as it is."""
+
+
+UNSET = Unset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlChange:
+    name: str = ALL
+    paused: bool | Unset = UNSET
+    operator_rate: float | Unset | None = UNSET
+    """None clears the operator's value; 0 means: no limit, whatever the code says."""
+    default_rate: float | Unset | None = UNSET
+    concurrency: int | Unset | None = UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Controls:
+    """Pause and limits of one type, or of all, as people see them."""
+
+    name: str = ALL
+    paused: bool = False
+    rate: float | None = None
+    """Starts a second for the whole fleet: the operator's value if set, else the code's default. None: no limit."""
+    concurrency: int | None = None
+    """Running at once in the whole fleet."""
+    operator_rate: float | None = None
+    default_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What is kept of one type's controls, or of all types'."""
 
     name: str
     paused: bool = False
@@ -30,8 +55,8 @@ class Control(Generic[Instant]):
     default_rate: float | None = None
     concurrency: int | None = None
     tokens: float | None = None
-    refilled: Instant | None = None
-    """When `tokens` were in the bucket."""
+    refilled_at: datetime | None = None
+    """When `tokens` were in the bucket. None, here or there: it is full."""
 
     @property
     def rate(self) -> float | None:
@@ -43,21 +68,20 @@ class Control(Generic[Instant]):
     def limited(self) -> bool:
         return self.rate is not None or self.concurrency is not None
 
-    def tokens_after(self, seconds: float | None) -> float:
-        """What is in the bucket so long after it was filled. It holds at most one second's worth, and a new or changed
-        rate, which was never filled, starts with that."""
+    def tokens_at(self, now: datetime) -> float:
+        """What is in the bucket. It holds at most one second's worth, and a new or changed rate starts with that."""
         rate = self.rate or 0.0
         most = max(1.0, rate)
-        if self.tokens is None or seconds is None:
+        if self.tokens is None or self.refilled_at is None:
             return most
-        return min(most, self.tokens + max(0.0, seconds) * rate)
+        return min(most, self.tokens + max(0.0, (now - self.refilled_at).total_seconds()) * rate)
 
-    def changed(self, change: ControlChange) -> Self:
+    def changed(self, change: ControlChange) -> Control:
         """With what the change gives; the rest stays. A new rate starts with a full bucket."""
         names = ("paused", "operator_rate", "default_rate", "concurrency")
         given = {name: getattr(change, name) for name in names}
         new = replace(self, **{name: value for name, value in given.items() if not isinstance(value, Unset)})
-        return new if new.rate == self.rate else replace(new, tokens=None, refilled=None)
+        return new if new.rate == self.rate else replace(new, tokens=None, refilled_at=None)
 
     def public(self) -> Controls:
         return Controls(
@@ -70,25 +94,10 @@ class Control(Generic[Instant]):
         )
 
 
-class Timed(Protocol[Moment]):
-    """A control that knows when its bucket was filled."""
-
-    @property
-    def paused(self) -> bool: ...
-    @property
-    def rate(self) -> float | None: ...
-    @property
-    def limited(self) -> bool: ...
-    @property
-    def concurrency(self) -> int | None: ...
-
-    def tokens_at(self, now: Moment, /) -> float: ...
-
-
-class Permits(Generic[Instant]):
+class Limits:
     """What the controls allow at one instant."""
 
-    def __init__(self, controls: Mapping[str, Timed[Instant]], now: Instant, running: Mapping[str, int]) -> None:
+    def __init__(self, controls: Mapping[str, Control], now: datetime, running: Mapping[str, int]) -> None:
         self._controls = controls
         self._now = now
         self._running = running
@@ -108,7 +117,7 @@ class Permits(Generic[Instant]):
             return 0
         caps = []
         if control.rate is not None:
-            caps.append(math.floor(control.tokens_at(self._now) + _HAIR))
+            caps.append(math.floor(control.tokens_at(self._now) + EPSILON))
         if control.concurrency is not None:
             running = sum(self._running.values()) if name == ALL else self._running.get(name, 0)
             caps.append(max(0, control.concurrency - running))
@@ -126,7 +135,7 @@ class Permits(Generic[Instant]):
             if control is None or control.paused or control.rate is None:
                 continue
             missing = 1.0 - control.tokens_at(self._now)
-            if missing > _HAIR:
+            if missing > EPSILON:
                 waits.append(missing / control.rate)
         return min(waits, default=None)
 

@@ -1,0 +1,108 @@
+-- Operators, pruning, and the counters behind the charts.
+
+-- name: request_cancel
+UPDATE {schema}.tasks SET cancel_requested_at = coalesce(cancel_requested_at, {now}), updated_at = {now}
+WHERE id = ANY (:ids::uuid[]) AND state = 'running'
+RETURNING id
+
+-- name: delete
+-- The counters follow by the table's trigger. What is written with coalesce, here and below, is so that no index of
+-- finished tasks seems to serve it: by id is the way.
+WITH {batch}
+DELETE FROM {schema}.tasks t USING batch b
+WHERE t.id = b.id AND t.version = b.version AND coalesce(t.completed_at, 'infinity') < 'infinity'
+RETURNING t.id, t.version
+
+-- name: existing
+SELECT id FROM {schema}.tasks WHERE id = ANY (:ids::uuid[])
+
+-- name: prunable
+-- In one stretch of the primary key.
+SELECT id FROM (
+    SELECT id, state, completed_at FROM {schema}.tasks WHERE id > :after::uuid ORDER BY id LIMIT :stretch
+) AS stretch
+WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
+ORDER BY id
+LIMIT :limit
+
+-- name: stretch_end
+SELECT id FROM {schema}.tasks WHERE id > :after::uuid ORDER BY id LIMIT 1 OFFSET :stretch::bigint - 1
+
+-- name: prune
+DELETE FROM {schema}.tasks
+WHERE id = ANY (:ids::uuid[]) AND state = ANY (:states::text[])
+  AND coalesce(completed_at, 'infinity') <= {now} + :age::interval
+RETURNING id
+
+-- name: count_old
+SELECT count(*) FROM {schema}.tasks WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
+
+-- name: sample_backlog
+-- Into the counters, as sums that can be merged: how many samples, and their ages in milliseconds. Nothing is read where
+-- this minute has one. The empty name is the oldest of all, also when nothing waits: that was seen too.
+INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+SELECT date_trunc('minute', statement_timestamp() + :offset::interval), coalesce(name, ''), 'backlog', -1, 1,
+    coalesce(1000 * greatest(0, extract(epoch FROM statement_timestamp() + :offset::interval - min(due))), 0)::bigint
+FROM (
+    SELECT name, coalesce(next_retry_at, scheduled_at) AS due
+    FROM {schema}.tasks
+    WHERE ready AND state IN ('pending', 'failed') AND completed_at IS NULL
+      AND NOT EXISTS (
+          SELECT FROM {schema}.task_counts
+          WHERE minute = date_trunc('minute', statement_timestamp() + :offset::interval) AND state = 'backlog'
+      )
+) AS waiting
+GROUP BY GROUPING SETS ((name), ())
+HAVING NOT EXISTS (
+    SELECT FROM {schema}.task_counts
+    WHERE minute = date_trunc('minute', statement_timestamp() + :offset::interval) AND state = 'backlog'
+)
+
+-- name: compact_lock
+SELECT 1 WHERE pg_try_advisory_xact_lock(hashtext('tasklib.tidy'), hashtext({schema_name}))
+
+-- name: take_doubled_counts
+-- Rows of the last hours that say the same minute, and the epoch's: a settle adds its own and never waits for another's.
+-- Older ones are merged when they become hours.
+WITH doubled AS MATERIALIZED (
+    SELECT minute, name, state, bucket FROM {schema}.task_counts
+    WHERE minute = 'epoch'
+       OR minute BETWEEN statement_timestamp() + :offset::interval - interval '3 hours'
+                     AND statement_timestamp() + :offset::interval - interval '2 minutes'
+    GROUP BY minute, name, state, bucket
+    HAVING count(*) > 1
+)
+DELETE FROM {schema}.task_counts c USING doubled d
+WHERE c.minute = d.minute AND c.name = d.name AND c.state = d.state AND c.bucket = d.bucket
+RETURNING c.minute, c.name, c.state, c.bucket, c.count, c.run_ms
+
+-- name: take_minutes
+DELETE FROM {schema}.task_counts
+WHERE minute > 'epoch'
+  AND minute < date_trunc('hour', ({now}) AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' + :kept::interval
+  AND minute <> date_trunc('hour', minute AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
+RETURNING {columns}
+
+-- name: take_hours
+DELETE FROM {schema}.task_counts WHERE minute > 'epoch' AND minute < {now} + :kept::interval RETURNING {columns}
+
+-- name: add_counts
+WITH {batch}
+INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+SELECT minute, name, state, bucket, count, run_ms FROM batch
+
+-- name: forget_workers
+-- Those whose claims the lease would not have ended yet are kept: they are how the janitor knows.
+DELETE FROM {schema}.task_workers w
+WHERE (stopped_at < {now} + :kept::interval OR seen_at < {now} + :kept::interval)
+  AND NOT EXISTS (SELECT FROM {schema}.tasks t WHERE t.state = 'running' AND t.worker_id = w.id)
+
+-- name: restore
+-- None is ready: a claim promotes what is due. In one order for everybody, so that two batches with the same keys wait for
+-- each other and do not deadlock.
+WITH {batch}
+INSERT INTO {schema}.tasks ({task_columns}, ready)
+SELECT {task_columns}, false FROM batch
+ORDER BY idempotency_key, id
+ON CONFLICT DO NOTHING
+RETURNING id

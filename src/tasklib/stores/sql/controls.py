@@ -1,0 +1,33 @@
+"""Pause and limits, as people set them. What they mean for a claim is in core/limits.py."""
+
+from __future__ import annotations
+
+from tasklib.core.limits import Control, ControlChange, Controls
+from tasklib.stores.sql.columns import CONTROL
+from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
+
+
+def controls() -> Steps[dict[str, Controls]]:
+    rows: list[Control] = yield Query("controls", CONTROL)
+    found = [row.public() for row in rows]
+    return {control.name: control for control in found if control != Controls(name=control.name)}
+
+
+def change_control(change: ControlChange) -> Steps[Controls]:
+    yield BEGIN
+    yield Query("add_control", name=change.name)  # so that there is a row to lock
+    rows: list[Control] = yield Query("lock_controls", CONTROL, names=[change.name])
+    new = rows[0].changed(change)
+    yield Query(
+        "set_control",
+        name=new.name,
+        paused=new.paused,
+        operator_rate=new.operator_rate,
+        default_rate=new.default_rate,
+        concurrency=new.concurrency,
+        # A bucket that was never filled is full from now on.
+        tokens=max(1.0, new.rate or 0.0) if new.tokens is None else new.tokens,
+        refilled_at=new.refilled_at,
+    )
+    yield Notify(everybody=True)
+    return new.public()

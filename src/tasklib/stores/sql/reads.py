@@ -1,0 +1,70 @@
+"""Reads: tasks by id and by key, figures, workers. Lists are in lists.py."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.task import Task, TaskState
+from tasklib.stores.sql.columns import ACTIVE, AGE, NOW, POINT, TASK, WORKER, Active
+from tasklib.stores.sql.steps import Query, Steps
+from tasklib.stores.values import Age, NameStats, Point, WorkerInfo
+
+
+def now() -> Steps[datetime]:
+    [found] = yield Query("now", NOW)
+    instant: datetime = found
+    return instant
+
+
+def get(ids: Sequence[UUID]) -> Steps[list[Task | None]]:
+    found: list[Task] = (yield Query("get", TASK, ids=list(ids))) if ids else []
+    by_id = {task.id: task for task in found}
+    return [by_id.get(task_id) for task_id in ids]
+
+
+def get_by_key(key: str) -> Steps[Task | None]:
+    found: list[Task] = yield Query("get_by_key", TASK, key=key)
+    return found[0] if found else None
+
+
+def watch(task_id: UUID) -> Steps[Task | None]:
+    """The task as it is, marked so that whoever ends it tells. Marked first: an end in between is then told."""
+    found: list[Task] = yield Query("watch", TASK, id=task_id)
+    return found[0] if found else (yield from get([task_id]))[0]
+
+
+def stats() -> Steps[dict[str, NameStats]]:
+    moment = yield from now()
+    active: list[Active] = yield Query("stats_active", ACTIVE)
+    finished = yield Query("stats_finished")
+    names: dict[str, dict[str, Any]] = {}
+    for name, state, number, due_at in active:
+        figures = names.setdefault(name, {})
+        field = "waiting" if state == TaskState.FAILED else state
+        figures[field] = figures.get(field, 0) + number
+        if due_at is not None and due_at <= moment:
+            overdue = (moment - due_at).total_seconds()
+            figures["oldest_due_seconds"] = max(overdue, figures.get("oldest_due_seconds", 0.0))
+    for name, state, number in finished:
+        if number:
+            names.setdefault(name, {})[state] = number
+    return {name: NameStats(**figures) for name, figures in sorted(names.items())}
+
+
+def series(since_seconds: float, step_seconds: int) -> Steps[list[Point]]:
+    found: list[Point] = yield Query("series", POINT, since=timedelta(seconds=-since_seconds), step=step_seconds)
+    return found
+
+
+def backlog_history(since_seconds: float, step_seconds: int) -> Steps[list[Age]]:
+    since = timedelta(seconds=-since_seconds)
+    found: list[Age] = yield Query("backlog_history", AGE, since=since, step=step_seconds)
+    return found
+
+
+def workers() -> Steps[list[WorkerInfo]]:
+    found: list[WorkerInfo] = yield Query("workers", WORKER)
+    return found

@@ -1,0 +1,60 @@
+-- Statements that are the same in every dialect. `{now}` is the database's clock with the offset of tests, `{lease_now}`
+-- the clock that leases, heartbeats and rates go by, `{columns}` the columns of the rows that are wanted, `{batch}` a table
+-- expression with the rows that go in.
+
+-- name: add_token
+INSERT INTO {schema}.task_tokens (id, label, role, digest, created_at)
+VALUES (:id, :label, :role, :digest, {now})
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: tokens
+SELECT {columns} FROM {schema}.task_tokens ORDER BY created_at, id
+
+-- name: revoke_token
+UPDATE {schema}.task_tokens SET revoked_at = {now} WHERE id = :id AND revoked_at IS NULL RETURNING id
+
+-- name: add_audit
+WITH {batch}
+INSERT INTO {schema}.task_audit (at, actor, action, task_id, name, detail)
+SELECT {now}, actor, action, task_id, name, detail FROM batch
+
+-- name: list_audit
+SELECT {columns} FROM {schema}.task_audit ORDER BY number DESC LIMIT :limit
+
+-- name: list_audit_of_task
+SELECT {columns} FROM {schema}.task_audit WHERE task_id = :task_id ORDER BY number DESC LIMIT :limit
+
+-- name: now
+SELECT {now} AS now
+
+-- name: get_by_key
+SELECT {columns} FROM {schema}.tasks WHERE idempotency_key = :key
+
+-- name: stats_finished
+SELECT name, state, sum(count) FROM {schema}.task_counts
+WHERE state IN ('completed', 'failed', 'cancelled')
+GROUP BY name, state
+
+-- name: workers
+SELECT {columns} FROM (SELECT *, {now} AS now, {lease_now} AS lease_now FROM {schema}.task_workers) AS w
+ORDER BY started_at, id
+
+-- name: controls
+SELECT {columns} FROM {schema}.task_controls ORDER BY name
+
+-- name: add_control
+INSERT INTO {schema}.task_controls (name) VALUES (:name) ON CONFLICT (name) DO NOTHING
+
+-- name: set_control
+UPDATE {schema}.task_controls SET
+    paused = :paused,
+    operator_rate = :operator_rate,
+    default_rate = :default_rate,
+    concurrency = :concurrency,
+    tokens = :tokens,
+    refilled_at = coalesce(:refilled_at, {lease_now})
+WHERE name = :name
+
+-- name: watch
+UPDATE {schema}.tasks SET awaited = true WHERE id = :id AND completed_at IS NULL AND NOT awaited RETURNING {columns}

@@ -1,0 +1,85 @@
+"""Verbs without I/O: generators that yield named queries and are sent the rows. A driver plays them, on a connection of
+its own or on a caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+from uuid import UUID
+
+from tasklib.stores.sql.columns import Batch, Shape
+
+T = TypeVar("T")
+
+READING_SECONDS = 10.0
+"""So long a list or a figure for people may take, whatever the store's own deadline is."""
+
+
+class Query:
+    """One statement by its name in the `.sql` files, with its parameters by name.
+
+    Parameters are plain values (ids, instants, durations, texts, lists of them); how they are written is the driver's
+    business, and so is `:offset`, which every statement may use. Rows come back as `shape` makes them; without a shape,
+    as tuples of what the database gave."""
+
+    __slots__ = ("batch", "name", "parameters", "shape")
+
+    def __init__(
+        self, name: str, shape: Shape[Any] | None = None, /, *, batch: Batch | None = None, **parameters: Any
+    ) -> None:
+        self.name = name
+        self.shape = shape
+        self.batch = batch
+        """Rows that go in: the statement begins `WITH {batch}` and reads them from `batch`."""
+        self.parameters = parameters
+
+
+BEGIN = Query("begin")
+"""From here on all statements are one transaction. An engine whose writes always are one has nothing to do."""
+
+IN_DOUBT = Query("in_doubt")
+"""Asks whether these steps were played before and their reply was lost: then what they wrote may be there."""
+
+
+class Notify(NamedTuple):
+    """Tells those who listen, once what was written is committed."""
+
+    names: Sequence[str] = ()
+    """Of these task types something may be claimable."""
+    finished: Sequence[UUID] = ()
+    """These tasks are over, and somebody waits for them."""
+    everybody: bool = False
+    """Anything may be claimable: a pause or a limit was changed."""
+
+
+Steps: TypeAlias = Generator[Query | Notify, Any, T]
+
+
+class Play(Generic[T]):
+    """Steps on their way: the query that is to be answered next, or the result."""
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self._steps = steps
+        self.query: Query | Notify | None = None
+        self.result: T
+        self.send(None)
+
+    def send(self, rows: Any) -> None:
+        try:
+            self.query = self._steps.send(rows)
+        except StopIteration as end:
+            self.query, self.result = None, end.value
+
+
+class Driver(Protocol):
+    """What an engine brings: connections, transactions, and its dialect of the named queries."""
+
+    clock_offset: float
+
+    async def read(self, steps: Callable[[], Steps[T]], *, seconds: float | None = None) -> T:
+        """`seconds`: for people, who would rather be told that it takes too long; it may scan."""
+        ...
+
+    async def write(self, steps: Callable[[], Steps[T]]) -> T:
+        """Steps are played again from their start when the database asks for it or a connection was lost."""
+        ...

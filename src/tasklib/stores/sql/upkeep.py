@@ -1,0 +1,145 @@
+"""Deleting and pruning, what the charts are drawn from, and workers that are long gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.decide import UNTIMED, Verdict
+from tasklib.stores.sql.columns import COUNTED, GUARD, ID, Batch
+from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Driver, Query, Steps
+from tasklib.stores.values import Held
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""The minute under which the counters keep what belongs to no minute any more."""
+MINUTES_KEPT = timedelta(days=2)
+HOURS_KEPT = timedelta(days=60)
+WORKERS_KEPT = timedelta(days=1)
+
+_STRETCH = 20_000
+"""Rows that one statement of a prune looks at."""
+_STRETCHES = 50
+"""Statements of one prune at most: the next goes on where this one stopped."""
+_START = UUID(int=0)
+
+
+def request_cancel(ids: Sequence[UUID]) -> Steps[list[UUID]]:
+    asked = set((yield Query("request_cancel", ID, ids=list(ids))))
+    return [task_id for task_id in ids if task_id in asked]
+
+
+def delete(guards: Sequence[tuple[UUID, int]]) -> Steps[list[Verdict]]:
+    if not guards:
+        return []
+    # Sent twice, what is missing may have gone with the first one, whose reply was lost.
+    missing = Verdict.ALREADY if (yield IN_DOUBT) else Verdict.MISSING
+    gone: set[Held] = set((yield Query("delete", GUARD, batch=Batch(GUARD, guards))))
+    left = [task_id for task_id, version in guards if (task_id, version) not in gone]
+    there = set((yield Query("existing", ID, ids=left))) if left else set()
+    there.update(held.id for held in gone)
+    verdicts = []
+    for task_id, version in guards:
+        if (task_id, version) in gone:
+            gone.discard(Held(task_id, version))
+            there.discard(task_id)  # a further guard on the same task finds nothing
+            verdicts.append(Verdict.APPLIED)
+        else:
+            verdicts.append(Verdict.LOST if task_id in there else missing)
+    return verdicts
+
+
+class Pruner:
+    """Walks the primary key, oldest first, and remembers where it stopped: rows that are to be kept are not walked over
+    again and again. No index by completion time has to be paid for with each completion."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._at = _START
+
+    async def count(self, states: Sequence[str], older_than_seconds: float) -> int:
+        return await self._driver.read(lambda: _count_old(states, timedelta(seconds=older_than_seconds)))
+
+    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int) -> int:
+        age = timedelta(seconds=older_than_seconds)
+        deleted = 0
+        begun_at, wrapped = self._at, self._at == _START
+        for _ in range(_STRETCHES):
+            if deleted >= limit:
+                break
+            last, ids = await self._look(states, age, limit - deleted)
+            deleted += await self._delete(states, age, ids)
+            if last is not None:
+                self._at = last
+                if wrapped and last >= begun_at > _START:
+                    break  # all the way round
+                continue
+            self._at = _START
+            if wrapped:
+                break
+            wrapped = True
+        return deleted
+
+    async def _look(self, states: Sequence[str], age: timedelta, limit: int) -> tuple[UUID | None, list[UUID]]:
+        return await self._driver.read(lambda: _prunable(states, age, self._at, limit))
+
+    async def _delete(self, states: Sequence[str], age: timedelta, ids: list[UUID]) -> int:
+        return await self._driver.write(lambda: _prune(states, age, ids)) if ids else 0
+
+
+def _count_old(states: Sequence[str], age: timedelta) -> Steps[int]:
+    [row] = yield Query("count_old", states=list(states), age=-age)
+    number: int = row[0]
+    return number
+
+
+def _prunable(states: Sequence[str], age: timedelta, after: UUID, limit: int) -> Steps[tuple[UUID | None, list[UUID]]]:
+    """The last id that was looked at (None: the end of the table was reached), and what may go."""
+    ids: list[UUID] = yield Query(
+        "prunable", ID, states=list(states), age=-age, after=after, stretch=_STRETCH, limit=limit
+    )
+    if len(ids) == limit:
+        return ids[-1], ids
+    ends: list[UUID] = yield Query("stretch_end", ID, after=after, stretch=_STRETCH)
+    return (ends[0] if ends else None), ids
+
+
+def _prune(states: Sequence[str], age: timedelta, ids: list[UUID]) -> Steps[int]:
+    gone = yield Query("prune", states=list(states), age=-age, ids=ids)
+    return len(gone)
+
+
+def sample_backlog() -> Steps[None]:
+    yield Query("sample_backlog")
+
+
+def compact_stats() -> Steps[None]:
+    """Minutes of past days become hours, hours of past months one total. Workers long gone are forgotten."""
+    yield BEGIN
+    if not (yield Query("compact_lock")):
+        return  # somebody is at it
+    yield from _merge((yield Query("take_doubled_counts", COUNTED)))
+    yield from _merge((yield Query("take_minutes", COUNTED, kept=-MINUTES_KEPT)), hours=True)
+    yield from _merge((yield Query("take_hours", COUNTED, kept=-HOURS_KEPT)), epoch=True)
+    yield Query("forget_workers", kept=-WORKERS_KEPT)
+
+
+def _merge(counts: list[tuple[Any, ...]], *, hours: bool = False, epoch: bool = False) -> Steps[None]:
+    """Puts counts back that were taken out, summed up."""
+    sums: dict[tuple[Any, ...], tuple[int, int]] = {}
+    for minute, name, state, bucket, count, run_ms in counts:
+        if epoch:
+            minute, bucket = EPOCH, UNTIMED
+        elif hours:
+            minute = minute - (minute - EPOCH) % timedelta(hours=1)
+        cell = (minute, name, state, bucket)
+        before = sums.get(cell, (0, 0))
+        sums[cell] = (before[0] + count, before[1] + run_ms)
+    yield from add_counts([(*cell, *total) for cell, total in sums.items()])
+
+
+def add_counts(counts: Sequence[tuple[Any, ...]]) -> Steps[None]:
+    """Each in the order of `COUNTED`."""
+    if counts:
+        yield Query("add_counts", batch=Batch(COUNTED, counts))
