@@ -435,10 +435,10 @@ LEASES = (
     ),
     one(
         "postgres: a lease that holds is not lost",
-        "stores/postgres/operate.sql",
-        "coalesce(t.locked_until, '-infinity') < statement_timestamp() + $1::interval\n",
+        "stores/postgres/workers.sql",
+        "coalesce(t.locked_until, '-infinity') < statement_timestamp() + :offset::interval\n",
         suite("test_a_lease_that_ran_out_is_lost", "postgres"),
-        put="($1::interval IS NOT NULL)\n",
+        put="(:offset::interval IS NOT NULL)\n",
         within="-- name: lost_leases",
     ),
     one(

@@ -32,7 +32,6 @@ STATEMENTS = {
     ),
     "extend": (f"{ID}, '{{1}}', 'w', '10 min', '0'", {"tasks_pkey"}),
     "held": ("'w'", {"ix_tasks_running"}),
-    "lost_leases": ("'0', '30 s', 100", {"ix_tasks_running"}),
 }
 QUERIES = {
     Query("get", TASK): {"tasks_pkey"},
@@ -43,6 +42,7 @@ QUERIES = {
     Query("prunable", columns.ID): {"tasks_pkey"},
     Query("stretch_end", columns.ID): {"tasks_pkey"},
     Query("prune"): {"tasks_pkey"},
+    Query("lost_leases", TASK): {"ix_tasks_running"},
 }
 ONE_ID = ID.replace("{", "").replace("}", "")
 VALUES = {
@@ -55,6 +55,7 @@ VALUES = {
     "states": "'{completed}'",
     "age": "'-1 day'",
     "after": ONE_ID,
+    "silence": "'-30 s'",
     "stretch": "20000",
     "limit": "500",
 }

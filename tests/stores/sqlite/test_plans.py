@@ -39,7 +39,6 @@ PLANS = {
     "UPDATE of mark": [BY_ROWID],
     "UPDATE of claim": [BY_ROWID],
     "held": ["USING INDEX ix_tasks_running"],
-    "lost_leases": ["USING INDEX ix_tasks_running", SUBQUERY],
     "running_by_name": ["USING COVERING INDEX ix_tasks_running"],
 }
 WALKS = BY_ID.replace("id=?", "id>?")
@@ -52,6 +51,7 @@ QUERIES = {
     Query("prunable", ID): [WALKS],
     Query("stretch_end", ID): [WALKS],
     Query("prune"): [BY_ID],
+    Query("lost_leases", TASK): ["USING INDEX ix_tasks_running"],
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict
@@ -16,7 +16,6 @@ from tasklib.stores.postgres import (
     checkup,
     listing,
     looks,
-    operates,
     schema,
     settles,
     submits,
@@ -25,7 +24,6 @@ from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.claims import Claims
 from tasklib.stores.postgres.connect import parse
 from tasklib.stores.postgres.inside import Inside
-from tasklib.stores.postgres.rows import task_of
 from tasklib.stores.postgres.wake import Wakes
 from tasklib.stores.sql import reads
 from tasklib.stores.sql.store import SqlStore
@@ -40,7 +38,6 @@ from tasklib.stores.values import (
     Inserted,
     Page,
     Traits,
-    WorkerBeat,
 )
 
 _TRAITS = Traits(engine="postgresql", callers_transaction=True)
@@ -122,20 +119,6 @@ class PostgresStore(SqlStore):
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
         return await settles.extend(self._calls, worker_id, leases, lease_seconds)
-
-    async def beat(self, worker: WorkerBeat) -> None:
-        await operates.beat(self._calls, worker)
-
-    async def farewell(self, worker_id: str) -> None:
-        await looks.fetch(self._calls, "farewell", worker_id, self._calls.offset)
-
-    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
-        silence = timedelta(seconds=dead_after_seconds)
-        return [
-            task_of(row) for row in await looks.fetch(self._calls, "lost_leases", self._calls.offset, silence, limit)
-        ]
-
-    # -- operate ------------------------------------------------------------------------------------------------------
 
     # -- look ---------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Reads: tasks by id and by key, figures, workers. Lists are in lists.py."""
+"""Reads: tasks by id and by key, figures."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.sql.columns import ACTIVE, AGE, NOW, POINT, TASK, WORKER, Active
+from tasklib.stores.sql.columns import ACTIVE, AGE, NOW, POINT, TASK, Active
 from tasklib.stores.sql.steps import Query, Steps
-from tasklib.stores.values import Age, NameStats, Point, WorkerInfo
+from tasklib.stores.values import Age, NameStats, Point
 
 
 def now() -> Steps[datetime]:
@@ -62,9 +62,4 @@ def series(since_seconds: float, step_seconds: int) -> Steps[list[Point]]:
 def backlog_history(since_seconds: float, step_seconds: int) -> Steps[list[Age]]:
     since = timedelta(seconds=-since_seconds)
     found: list[Age] = yield Query("backlog_history", AGE, since=since, step=step_seconds)
-    return found
-
-
-def workers() -> Steps[list[WorkerInfo]]:
-    found: list[WorkerInfo] = yield Query("workers", WORKER)
     return found

@@ -36,6 +36,20 @@ SELECT name, state, sum(count) FROM {schema}.task_counts
 WHERE state IN ('completed', 'failed', 'cancelled')
 GROUP BY name, state
 
+-- name: heartbeat
+INSERT INTO {schema}.task_workers (id, hostname, pid, names, concurrency, running, listening, started_at, seen_at)
+VALUES (:id, :hostname, :pid, :names, :concurrency, :running, :listening, {now}, {lease_now})
+ON CONFLICT (id) DO UPDATE SET
+    names = excluded.names,
+    concurrency = excluded.concurrency,
+    running = excluded.running,
+    listening = excluded.listening,
+    seen_at = excluded.seen_at,
+    stopped_at = NULL
+
+-- name: deregister_worker
+UPDATE {schema}.task_workers SET stopped_at = {now}, listening = false, running = 0 WHERE id = :id
+
 -- name: workers
 SELECT {columns} FROM (SELECT *, {now} AS now, {lease_now} AS lease_now FROM {schema}.task_workers) AS w
 ORDER BY started_at, id

@@ -10,9 +10,9 @@ from uuid import UUID
 from tasklib.core.decide import Verdict
 from tasklib.core.limits import ControlChange, Controls
 from tasklib.core.task import Task
-from tasklib.stores.sql import access, controls, reads, restore, upkeep
+from tasklib.stores.sql import access, controls, reads, restore, upkeep, workers
 from tasklib.stores.sql.steps import READING_SECONDS, Driver
-from tasklib.stores.values import Age, AuditEntry, NameStats, Point, Token, WorkerInfo
+from tasklib.stores.values import Age, AuditEntry, NameStats, Point, Token, Traits, WorkerBeat, WorkerInfo
 
 
 class SqlStore:
@@ -21,6 +21,10 @@ class SqlStore:
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
         self._pruner = upkeep.Pruner(driver)
+
+    @property
+    def traits(self) -> Traits:
+        raise NotImplementedError
 
     # -- reads --------------------------------------------------------------------------------------------------------
 
@@ -43,8 +47,20 @@ class SqlStore:
         steps = partial(reads.backlog_history, since_seconds, step_seconds)
         return await self._driver.read(steps, seconds=READING_SECONDS)
 
+    # -- workers ------------------------------------------------------------------------------------------------------
+
+    async def beat(self, worker: WorkerBeat) -> None:
+        listening = worker.listening and self.traits.wakes  # where nobody can hear, nobody is to be told
+        await self._driver.write(lambda: workers.heartbeat(worker, listening=listening))
+
+    async def farewell(self, worker_id: str) -> None:
+        await self._driver.write(lambda: workers.deregister_worker(worker_id))
+
     async def workers(self) -> list[WorkerInfo]:
-        return await self._driver.read(reads.workers)
+        return await self._driver.read(workers.workers)
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        return await self._driver.read(lambda: workers.lost_leases(dead_after_seconds, limit))
 
     # -- operate ------------------------------------------------------------------------------------------------------
 

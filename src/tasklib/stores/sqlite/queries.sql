@@ -16,9 +16,6 @@ t.retry_count > 0 AND json_valid(t.history) AND coalesce(json_extract(t.history,
     (t.max_retries >= 0 AND t.retry_count >= t.max_retries) OR coalesce(json_extract(t.history, '$[#-2].lost'), 0) = 1
 )
 
--- name: now
-SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)
-
 -- What this machine's processes add to the time since it started (clock.py says why), in the row for what has no minute.
 -- name: steady_clock
 SELECT count FROM task_counts
@@ -333,31 +330,15 @@ CREATE TEMP TRIGGER extend INSTEAD OF INSERT ON extending BEGIN
     WHERE id = NEW.id AND version = NEW.version AND worker_id = NEW.worker_id;
 END;
 
--- name: beat
-INSERT INTO task_workers (id, hostname, pid, names, concurrency, running, listening, started_at, seen_at)
-VALUES (:id, :hostname, :pid, :names, :concurrency, :running, :listening,
-    strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset), :steady)
-ON CONFLICT (id) DO UPDATE SET
-    hostname = excluded.hostname, pid = excluded.pid, names = excluded.names, concurrency = excluded.concurrency,
-    running = excluded.running, listening = excluded.listening, seen_at = excluded.seen_at, stopped_at = NULL
-
--- name: farewell
-UPDATE task_workers SET stopped_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset), running = 0 WHERE id = :id
-
 -- name: lost_leases
-WITH clock(now, dead) AS MATERIALIZED (
-    SELECT :steady, strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :dead_after)
-),
+WITH clock(now, dead) AS MATERIALIZED (SELECT {lease_now}, strftime('%Y-%m-%dT%H:%M:%fZ', {lease_now}, :silence)),
 gone AS MATERIALIZED (
     SELECT w.id FROM clock CROSS JOIN task_workers AS w WHERE w.stopped_at IS NOT NULL OR w.seen_at < dead
 )
-SELECT json_group_array(json_array(<task_columns>))
-FROM (
-    SELECT t.*
-    FROM clock CROSS JOIN tasks AS t INDEXED BY ix_tasks_running
-    WHERE t.state = 'running' AND (coalesce(t.locked_until, '') <= now OR t.worker_id IN (SELECT id FROM gone))
-    LIMIT :limit
-) AS t
+SELECT t.*
+FROM clock CROSS JOIN tasks AS t INDEXED BY ix_tasks_running
+WHERE t.state = 'running' AND (coalesce(t.locked_until, '') <= now OR t.worker_id IN (SELECT id FROM gone))
+LIMIT :limit
 
 -- Failures and cancellations have an index of their own, in the order of the ids.
 -- Others are found by walking the ids, oldest first, a stretch at a time: the last id of the stretch, and what to delete.

@@ -22,7 +22,6 @@ from tasklib.stores.sqlite import (
     settling,
     wake,
 )
-from tasklib.stores.sqlite import workers as registered
 from tasklib.stores.sqlite.address import parse
 from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.lanes import Lanes
@@ -38,7 +37,6 @@ from tasklib.stores.values import (
     Inserted,
     Page,
     Traits,
-    WorkerBeat,
 )
 
 _FIRST_WATCH_PAUSE = 1.0
@@ -143,18 +141,6 @@ class SqliteStore(SqlStore, Lanes):
         return await self._change(
             lambda connection: settling.extend(connection, worker_id, leases, lease_seconds, clock)
         )
-
-    async def beat(self, worker: WorkerBeat) -> None:
-        await self._change(partial(registered.beat, worker=worker, clock=self._clock))
-
-    async def farewell(self, worker_id: str) -> None:
-        await self._change(partial(registered.farewell, worker_id=worker_id, clock_offset=self.clock_offset))
-
-    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
-        clock = self._clock
-        return await self._look(lambda connection: registered.lost_leases(connection, dead_after_seconds, limit, clock))
-
-    # -- operate ------------------------------------------------------------------------------------------------------
 
     async def tidy(self) -> None:
         await super().tidy()

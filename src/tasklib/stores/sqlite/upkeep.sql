@@ -89,7 +89,7 @@ DO UPDATE SET count = count + excluded.count, run_ms = run_ms + excluded.run_ms
 DELETE FROM task_workers
 WHERE (
     stopped_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :kept)
-    OR seen_at < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :kept)
+    OR seen_at < strftime('%Y-%m-%dT%H:%M:%fZ', {lease_now}, :kept)
 ) AND id NOT IN (
     SELECT worker_id FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' AND worker_id IS NOT NULL
 )
