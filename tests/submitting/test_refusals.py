@@ -115,7 +115,7 @@ OPTIONS: list[tuple[str, Any]] = [
     ("delay_seconds", 10**400),
     ("delay_seconds", "5"),
     ("delay_seconds", True),
-    ("delay_seconds", timedelta(seconds=5)),
+    ("delay_seconds", timedelta(seconds=-5)),
     ("max_retries", -2),
     ("max_retries", 2**31),
     ("max_retries", True),
