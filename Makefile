@@ -7,7 +7,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test model bench screenshots fmt clean guards faults chaos soak
+.PHONY: help install ui demo check test model bench house screenshots fmt clean guards faults chaos soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ soak: install ## an hour of load and faults, in which nothing may grow; DURATION
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages some parts, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)
 	@.venv-bench/bin/python -m benchmarks.run $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(ARGS)
+
+house: install ## how many lines and files each layer has, and how many a column or an option touches
+	@$(BIN)/python -m tests.house
 
 screenshots: ui ## take the pictures of the dashboard that the docs show
 	$(BIN)/python -m tests.ui.screenshots docs/images
