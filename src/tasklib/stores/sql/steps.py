@@ -74,8 +74,6 @@ class Play(Generic[T]):
 class Driver(Protocol):
     """What an engine brings: connections, transactions, and its dialect of the named queries."""
 
-    clock_offset: float
-
     async def read(self, steps: Callable[[], Steps[T]], *, seconds: float | None = None) -> T:
         """`seconds`: for people, who would rather be told that it takes too long; it may scan."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -15,7 +16,7 @@ from tasklib.stores.sql.steps import READING_SECONDS, Driver
 from tasklib.stores.values import Age, AuditEntry, NameStats, Point, Token, Traits, WorkerBeat, WorkerInfo
 
 
-class SqlStore:
+class SqlStore(ABC):
     """What the stores of all SQL engines have in common."""
 
     def __init__(self, driver: Driver) -> None:
@@ -23,8 +24,8 @@ class SqlStore:
         self._pruner = upkeep.Pruner(driver)
 
     @property
-    def traits(self) -> Traits:
-        raise NotImplementedError
+    @abstractmethod
+    def traits(self) -> Traits: ...
 
     # -- reads --------------------------------------------------------------------------------------------------------
 
