@@ -14,7 +14,6 @@ FILES = (
         "if gone is not None:",
         f"{GONE}[deleted-is no longer there-by_submit]",
         f"{GONE}[replaced-another file is there now-by_claim]",
-        "tests/worker/test_recovery.py::test_a_worker_whose_file_is_gone_ends_and_says_so",
         put="if False:",
         within="def _finish",
     ),
@@ -38,7 +37,7 @@ FILES = (
         "a worker does not wait for a file that is gone",
         "worker/intake.py",
         "        except StoreGone:\n            raise",
-        "tests/worker/test_recovery.py::test_a_worker_whose_file_is_gone_ends_and_says_so",
+        "tests/worker/test_recovery.py::test_a_worker_does_not_wait_for_a_file_that_is_gone",
         put="        except ZeroDivisionError:\n            raise",
     ),
     one(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tasklib import Config, TaskState, TaskWorker, task
+from tasklib.core.errors import StoreGone
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange, Filter
@@ -61,6 +62,21 @@ async def test_a_worker_whose_file_is_gone_ends_and_says_so(sqlite_url: str, tmp
         assert await asyncio.to_thread(worker.wait, 60) != 0
         assert f"StoreGone: {path} is no longer there" in worker.said
         assert not path.exists()
+
+
+async def test_a_worker_does_not_wait_for_a_file_that_is_gone(sqlite_url: str, registry: Registry):
+    @task(registry=registry)
+    def known() -> None: ...
+
+    path = Path(sqlite_url.removeprefix("sqlite:///"))
+    engine = Engine(Config(database_url=sqlite_url))
+    worker = TaskWorker(engine=engine, registry=registry, poll_interval_seconds=0.1, handle_signals=False)
+    running = asyncio.create_task(worker.run())
+    await eventually_async(engine.workers, 30)
+    path.rename(path.with_name("aside.db"))
+    with pytest.raises(StoreGone):
+        await asyncio.wait_for(running, 30)
+    await engine.close()
 
 
 async def test_a_worker_waits_for_a_server_that_is_not_there_yet_and_heeds_sigterm(
