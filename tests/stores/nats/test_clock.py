@@ -8,7 +8,7 @@ import pytest
 
 from tasklib.stores.nats import NatsStore
 from tasklib.stores.nats.clock import EPOCH, Clock, wall_shift, written
-from tasklib.testing.suite.builders import ANNA, claim_one, submit
+from tasklib.testing.suite.builders import ANNA, claim, claim_one, submit
 
 
 def test_a_clock_that_is_right_is_not_moved():
@@ -120,3 +120,18 @@ async def test_a_machine_whose_clock_is_wrong_agrees_with_the_others(
     assert await wrong.extend(ANNA, [], 60) == []
     assert abs((running.started_at - await wrong.now()).total_seconds()) < 5
     await wrong.close()
+
+
+async def test_a_task_that_was_put_off_never_starts_early_by_a_clock_that_is_not_sure(
+    store: NatsStore, monkeypatch: pytest.MonkeyPatch
+):
+    """The bounds of the measurement decide: as long as the server's time may be before the task's, nobody starts it."""
+    delayed, at_once = await submit(store, delay_seconds=30), await submit(store)
+    clock = store._clock
+    clock._bounds = (clock._shift - 5, clock._shift + 5)
+    monkeypatch.setattr(clock, "learn", lambda *_: None)
+    store.clock_offset += 31
+    assert [claimed.id for claimed in await claim(store, 10)] == [at_once], "what was not put off does not wait"
+    assert await store.take(delayed, 0, ANNA, 60) is None
+    store.clock_offset += 10
+    assert [claimed.id for claimed in await claim(store, 10)] == [delayed]

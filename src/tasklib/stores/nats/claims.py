@@ -72,7 +72,9 @@ class Claims:
                 now = self._bucket.clock.now()
                 snapshot = _Snapshot(self._mirror, now)
                 name = record.head["name"]
-                if record.head["version"] != version or not record.claimable or record.due_at > now:
+                if record.head["version"] != version or not record.claimable:
+                    return None
+                if not record.is_due(self._bucket.clock.earliest()):
                     return None
                 if not snapshot.limits.allows(name):
                     return None
@@ -131,7 +133,7 @@ class _Claiming:
         waits = []
         due = self._mirror.index.next_due()
         if due is not None:
-            waits.append(max(0.0, (due - self._bucket.clock.micros()) / 1_000_000))
+            waits.append(max(0.0, (due - self._bucket.clock.earliest_micros()) / 1_000_000))
         token = self._snapshot.limits.next_token_in(self._mirror.index.busy(self._names))
         if token is not None:
             waits.append(token)
@@ -184,10 +186,13 @@ class _Claiming:
         ids = [UUID(bytes=found.id) for found in taken]
         records = await read_records(self._bucket, ids)
         claimed = []
+        earliest = self._bucket.clock.earliest()
         for found, task_id in zip(taken, ids, strict=True):
             record = records.get(task_id)
             self._ranks[task_id] = found.entry
-            if record is not None and record.claimable and record.due_at <= now and record.head["name"] == found.name:
+            if record is None or not record.claimable or record.head["name"] != found.name:
+                continue
+            if record.is_due(earliest):
                 claimed.append(_marked(record, self.request.worker_id, now, self.request.lease_seconds))
         if not claimed:
             return False
@@ -244,7 +249,7 @@ def write_of(record: Record) -> Write:
 
 
 def _marked(record: Record, worker_id: str, now: datetime, lease_seconds: float) -> Record:
-    moment = written(now)
+    moment = written(max(now, record.due_at))  # it may have been submitted by a clock that is a little ahead
     return record.changed(
         state=TaskState.RUNNING.value,
         worker_id=worker_id,

@@ -4,7 +4,7 @@ Time is counted by this machine's monotonic clock, so that setting the wall cloc
 carries the server's time says between which bounds the truth lies, and the quickest says it best: bounds are kept, and
 only widen as clocks drift apart. The clock is moved only as far as they demand. Where both clocks agree within one
 round trip it is therefore not moved at all, and all stores of a machine have one time. What must not happen too early,
-the end of somebody's lease, goes by the earliest time that the bounds allow.
+the start of a task that was put off and the end of somebody's lease, goes by the earliest time that the bounds allow.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ class Clock:
         now = time.monotonic()
         low = self._widened(now)[0]
         return EPOCH + timedelta(seconds=now + (self._shift if low == -math.inf else low) + self.offset)
+
+    def earliest_micros(self) -> int:
+        return micros(self.earliest())
 
     def learn(self, server: str, sent: float, received: float) -> None:
         """`server` is the time in an answer to a question sent and answered at these monotonic times."""

@@ -77,7 +77,7 @@ class Index:
         number = self._number(note.name)
         entry = _ENTRY.pack(_TOP_PRIORITY - note.priority, note.created, task, note.due, number, flags)
         self._waiting.add(entry)
-        if note.due <= self._now():
+        if note.is_due(self._now()):
             self._queues[note.name].add(entry)
             return True
         self._future.add(entry)

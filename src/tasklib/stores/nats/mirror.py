@@ -52,7 +52,7 @@ class Mirror:
         self._jobs: set[asyncio.Task[None]] = set()
         self.moved: Callable[[bytes, int], None] = lambda task, sequence: None
         """Told of each new revision of a task."""
-        self.index = Index(bucket.clock.micros)
+        self.index = Index(bucket.clock.earliest_micros)
         self.roster: Roster | None = None
         self.controls: dict[str, tuple[int, Control]] = {}
 
@@ -92,7 +92,7 @@ class Mirror:
 
     def _clear(self) -> None:
         self._unfinished.clear()
-        self.index = Index(self._bucket.clock.micros)
+        self.index = Index(self._bucket.clock.earliest_micros)
         self.roster = Roster() if self._depth == Depth.EVERYTHING else None
         self.controls = {}
 
@@ -204,7 +204,7 @@ class Mirror:
                     self.roster.remove(task)
                 else:
                     self.roster.put(task, note)
-        elif note is not None and note.claimable and note.due <= self._bucket.clock.micros():
+        elif note is not None and note.claimable and note.is_due(self._bucket.clock.earliest_micros()):
             self._wake(note.name)
         if task in self._watched and (note is None or note.completed is not None):
             for event in self._watched[task]:

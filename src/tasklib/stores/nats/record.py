@@ -44,6 +44,11 @@ class Note(NamedTuple):
     def claimable(self) -> bool:
         return self.completed is None and self.state in CLAIMABLE
 
+    def is_due(self, earliest: int) -> bool:
+        """Whether its time has come for sure, by the earliest time that it can be. What was never put off is due as soon
+        as it is there, whoever's clock it was submitted by."""
+        return self.due <= max(self.created, earliest)
+
 
 class Record:
     """A task on its way from one revision to the next."""
@@ -75,6 +80,10 @@ class Record:
     @property
     def due_at(self) -> datetime:
         return instant(self.head["next_retry_at"] or self.head["scheduled_at"])
+
+    def is_due(self, earliest: datetime) -> bool:
+        """As of its note."""
+        return self.due_at <= max(instant(self.head["created_at"]), earliest)
 
     @property
     def alone(self) -> bool:
