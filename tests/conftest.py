@@ -4,7 +4,7 @@ import os
 import random
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -17,6 +17,8 @@ from tests.servers import QUICK, PostgresServer
 SEED = "TASKLIB_SEED"
 POSTGRES = "TASKLIB_TEST_POSTGRES_URL"
 NATS = "TASKLIB_TEST_NATS_URL"
+_SECTION = 100_000
+"""Characters of captured output that a report keeps."""
 
 # Tests share two cores with a database: how long one example takes says nothing.
 hypothesis.settings.register_profile("tasklib", deadline=None, print_blob=True)
@@ -41,6 +43,14 @@ def pytest_report_header() -> str:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
     if exitstatus:  # -q leaves the header out, and this is when it is wanted
         terminalreporter.write_line(pytest_report_header())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tasks fail with what no encoding has, and megabytes of it: their log goes with the report, between processes."""
+    report = yield
+    report.sections = [(name, text[-_SECTION:].encode(errors="replace").decode()) for name, text in report.sections]
+    return report
 
 
 def _start_postgres(config: pytest.Config) -> str:
