@@ -67,7 +67,8 @@ class RecordingStore:
             self._history.note(how, worker=claims[0].worker_id, claims=rows)
 
     async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
-        asked = [[str(c.id), c.version, c.worker_id, c.state, c.terminal, _kind(c), c.result] for c in changes]
+        forms = [form for change in changes for form in (change, change.if_asked) if form is not None]
+        asked = [[str(c.id), c.version, c.worker_id, c.state, c.terminal, _kind(c), c.result] for c in forms]
         self._history.note("settling", changes=asked)
         verdicts = await self._store.settle(changes)
         told = [[str(c.id), c.version, c.worker_id, v, _kind(c)] for c, v in zip(changes, verdicts, strict=True)]

@@ -68,7 +68,7 @@ def test_a_second_signal_leaves_at_once(app_folder: Path, queue: Queue, env: dic
         eventually(lambda: serving(app_folder) == 2 and list(app_folder.glob("*.pid")))
         workers = children(supervisor.pid)
         supervisor.send_signal(signal.SIGINT)
-        eventually(lambda: "stops: 1 tasks running" in log(app_folder))
+        eventually(lambda: "stops: 1 task running" in log(app_folder))
         assert insist(supervisor) == 130
     assert not any(map(psutil.pid_exists, workers))
 
@@ -80,7 +80,7 @@ def test_one_signal_to_the_whole_family_is_one(app_folder: Path, queue: Queue, e
         eventually(lambda: serving(app_folder) == 2 and list(app_folder.glob("*.pid")))
         for pid in (supervisor.pid, *children(supervisor.pid)):
             os.kill(pid, signal.SIGTERM)
-        eventually(lambda: "stops: 1 tasks running" in log(app_folder))
+        eventually(lambda: "stops: 1 task running" in log(app_folder))
         (app_folder / "go").touch()
         assert supervisor.wait(20) == 0
     assert queue.states() == {"note_pid": "completed"}

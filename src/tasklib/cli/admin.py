@@ -85,7 +85,7 @@ def _show_stats(session: Session, picture: _Picture) -> None:
         return
     columns = [Column("NAME"), *(Column(state.upper(), right=True, whole=True) for state in _COUNTS), Column("REMARK")]
     rows = [[name, *(f"{getattr(counts[name], state):,}" for state in _COUNTS), picture.remark(name)] for name in names]
-    rows.append(["all", *(f"{total[state]:,}" for state in _COUNTS), f"{alive} live workers"])
+    rows.append(["all", *(f"{total[state]:,}" for state in _COUNTS), f"{alive} live worker{'' if alive == 1 else 's'}"])
     session.out.table(columns, rows)
     if general != Controls():
         session.out.line(f"For all types together: {describe(general)}.")
@@ -193,7 +193,8 @@ def migrate(
         steps = await store.migrate(plan=plan)
         return steps, await store.schema_version()
 
-    steps, version = session.run_unopened(work)
+    # A migration may take its time.
+    steps, version = session.run_unopened(work, session.config.call_timeout_seconds)
     if session.out.as_json:
         session.out.data({"planned" if plan else "applied": steps, "version": version})
         return

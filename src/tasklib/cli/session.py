@@ -76,12 +76,12 @@ class Session:
         finally:
             saying.cancel()
 
-    def run_unopened(self, work: Callable[[Backend], Awaitable[T]]) -> T:
-        """For the care of a schema, which may be one that cannot be opened."""
+    def run_unopened(self, work: Callable[[Backend], Awaitable[T]], seconds: float = REACH_SECONDS) -> T:
+        """For the care of a schema, which may be one that cannot be opened. `seconds`: for each call."""
 
         async def in_loop() -> T:
             engine = Engine(self.config)
-            engine.call_timeout = self.config.call_timeout_seconds  # a migration may take its time
+            engine.call_timeout = seconds
             store = engine.new_store()
             try:
                 with self._told(f"Waiting for {self.config.place} ..."):

@@ -212,7 +212,8 @@ def _tell_change(session: Session, task: Task, now: datetime) -> None:
     if session.out.as_json:
         session.out.data(record.record(task, session.config.redact))
     else:
-        words = (absolute(now), record.state_text(task), f"attempts {record.attempts(task)}", record.remark(task, now))
+        remark = session.config.redact(record.remark(task, now))
+        words = (absolute(now), record.state_text(task), f"attempts {record.attempts(task)}", remark)
         session.out.line(Text("  ").join(Text(word) if isinstance(word, str) else word for word in words if word))
 
 

@@ -152,7 +152,7 @@ class TaskType:
         try:
             return validate(value)
         except ValidationError as error:
-            reason = str(refusal(error, "result"))
+            reason = "; ".join(str(refusal(error, "result")).splitlines()[1:])  # in one line: logs show the last
         except Exception as error:  # a validator of the annotation's own may raise anything
             reason = f"{type(error).__name__}: {error}"
         raise InvalidValue(f"result: does not fit what {self.name} says it returns: {reason}", field="result")

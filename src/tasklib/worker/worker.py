@@ -332,7 +332,9 @@ class TaskWorker:
         def still_running() -> list[Flight]:
             return [flight for flight in flights if not flight.verdict.locked()]
 
-        log.info("worker %s stops: %d tasks running, %g s to finish", self.worker_id, len(still_running()), grace)
+        running = len(still_running())
+        word = "task" if running == 1 else "tasks"
+        log.info("worker %s stops: %d %s running, %g s to finish", self.worker_id, running, word, grace)
         try:
             async with asyncio.timeout(grace):
                 await _until(lambda: not still_running(), landed)

@@ -45,8 +45,8 @@ class Note(NamedTuple):
         return self.completed is None and self.state in CLAIMABLE
 
     def is_due(self, earliest: int) -> bool:
-        """Whether its time has come for sure, by the earliest time that it can be. What was never put off is due as soon
-        as it is there, whoever's clock it was submitted by."""
+        """Whether its time has come for sure, by the earliest time that it can be now. What was never put off is due as
+        soon as it is there, whoever's clock it was submitted by."""
         return self.due <= max(self.created, earliest)
 
 

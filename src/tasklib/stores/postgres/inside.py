@@ -69,7 +69,7 @@ class Inside:
         if not taken:
             return None
         rows = yield Query("claim_inside", (task_id, worker_id))
-        found = Claim._make((*rows[0], False))
+        found = Claim._make((*rows[0], False, False))  # in here nothing is prefetched, and nobody's worker dies
         return found._replace(id=UUID(task_id), started_at=found.started_at.astimezone(UTC))
 
     def _settling(self, change: Change) -> Steps[None]:

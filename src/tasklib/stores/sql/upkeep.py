@@ -37,7 +37,7 @@ def delete(guards: Sequence[tuple[UUID, int]]) -> Steps[list[Verdict]]:
     missing = Verdict.ALREADY if (yield IN_DOUBT) else Verdict.MISSING
     gone: set[Held] = set((yield Query("delete", GUARD, batch=Batch(GUARD, guards))))
     left = [task_id for task_id, version in guards if (task_id, version) not in gone]
-    there = set((yield Query("existing", ID, ids=left))) if left else set()
+    there = yield from existing(left)
     there.update(held.id for held in gone)
     verdicts = []
     for task_id, version in guards:
@@ -48,6 +48,10 @@ def delete(guards: Sequence[tuple[UUID, int]]) -> Steps[list[Verdict]]:
         else:
             verdicts.append(Verdict.LOST if task_id in there else missing)
     return verdicts
+
+
+def existing(ids: Sequence[UUID]) -> Steps[set[UUID]]:
+    return set((yield Query("existing", ID, ids=list(ids)))) if ids else set()
 
 
 class Pruner:

@@ -131,9 +131,9 @@ def _queue(connection: apsw.Connection, clock: Clock) -> Iterator[Finding]:
         yield Finding("warning", "clock", message, "the clock decides when tasks are due; set it right")
     else:
         yield Finding("ok", "clock", "this machine's clock decides, and no task is from its future")
-    steady = {"steady": clock.steady()}
-    yield unhandled(values_of(connection, SQL["unattended"], steady))
-    yield leases(*connection.execute(SQL["leases"], {**steady, "soon": seconds(LEASE_ENDS_SOON)}).get)
+    times = {"steady": clock.steady(), "offset": seconds(clock.offset)}
+    yield unhandled(values_of(connection, SQL["unattended"], times))
+    yield leases(*connection.execute(SQL["leases"], {**times, "soon": seconds(LEASE_ENDS_SOON)}).get)
 
 
 def _wal(path: Path) -> Path:

@@ -10,9 +10,12 @@ import apsw
 
 from tasklib.core.errors import StoreRefused
 from tasklib.core.task import NewTask
-from tasklib.stores.sqlite.batches import SQL, Target, chunks, rows_of, run_batch, values_of
+from tasklib.stores.sql import upkeep
+from tasklib.stores.sqlite.batches import SQL, Target, chunks, rows_of, run_batch
+from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.looking import now
 from tasklib.stores.sqlite.rows import new_row, seconds
+from tasklib.stores.sqlite.statements import play
 from tasklib.stores.values import Inserted
 
 
@@ -51,8 +54,8 @@ def _changes(target: Target) -> int:
 
 def _check_all_there(target: Target, tasks: Sequence[NewTask]) -> None:
     """What was there before is well; what is not there after its insert was dropped."""
-    ids = sorted({str(task.id) for task in tasks})
-    dropped = len(ids) - len(values_of(target, SQL["existing_ids"], {"ids": json.dumps(ids)}))
+    ids = {task.id for task in tasks}
+    dropped = len(ids - play(target, upkeep.existing(list(ids)), Clock(0.0)).result)
     if dropped:
         raise StoreRefused(f"nothing was stored: a trigger on the table tasks dropped {dropped} of the tasks")
 

@@ -44,6 +44,9 @@ _WRITTEN: dict[type, Callable[[Any], Any]] = {
 }
 
 
+_AS_THEY_ARE = (str, int, float, bool, type(None))
+
+
 class Statement(NamedTuple):
     text: str
     parameters: tuple[str, ...]
@@ -108,7 +111,9 @@ def _decoded(rows: list[Any], statement: Statement) -> Iterator[list[Any]]:
 
 
 def _value(value: Any) -> Any:
-    write = _WRITTEN.get(type(value))
+    if type(value) in _AS_THEY_ARE:
+        return value
+    write = _WRITTEN.get(type(value)) or next((_WRITTEN[kind] for kind in _WRITTEN if isinstance(value, kind)), None)
     return value if write is None else write(value)
 
 
