@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -62,6 +63,8 @@ def _shared(
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    # What goes wrong is said by the command itself; those that log say where to.
+    logging.getLogger("tasklib").addHandler(logging.NullHandler())
     printer = Printer(as_json="--json" in arguments)
     code: object = Exit.OK
     try:

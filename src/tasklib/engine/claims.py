@@ -35,7 +35,8 @@ async def claim(engine: Engine, task_id: UUID, worker_id: str, lease_seconds: fl
                 taken = await store.take(task_id, task.version, worker_id, lease_seconds)
                 if taken is not None:
                     events.started(taken)
-                    return _claimed(task, taken, lease_seconds)
+                    (found,) = await store.get([task_id])
+                    return _claimed(found or task, taken, lease_seconds)
                 await _check_held_back(store, task)
             case Approach.RENEW:
                 extended = await _extended(store, task, lease_seconds)
@@ -143,7 +144,8 @@ async def _shown(store: Store, made: Sequence[Claim], lease_seconds: float) -> l
 
 
 def _claimed(task: Task, made: Claim, lease_seconds: float) -> Task:
-    """The task as the claim left it: the row may have moved on since it was read, or not yet when it was."""
+    """The task as the claim left it: the row may have moved on before it was read."""
+    lease_ends = made.started_at + timedelta(seconds=lease_seconds)
     return replace(
         task,
         state=TaskState.RUNNING,
@@ -152,7 +154,7 @@ def _claimed(task: Task, made: Claim, lease_seconds: float) -> Task:
         retry_count=made.retry_count,
         started_at=made.started_at,
         updated_at=made.started_at,
-        locked_until=made.started_at + timedelta(seconds=lease_seconds),
+        locked_until=(task.locked_until or lease_ends) if task.version == made.version else lease_ends,
         next_retry_at=None,
         completed_at=None,
         cancel_requested_at=None,

@@ -54,7 +54,7 @@ VALUES = {
     "batch_version": "'{1}'",
     "states": "'{completed}'",
     "age": "'-1 day'",
-    "after": ONE_ID,
+    "start": ONE_ID,
     "silence": "'-30 s'",
     "stretch": "20000",
     "limit": "500",

@@ -19,14 +19,14 @@ SELECT id FROM {schema}.tasks WHERE id = ANY (:ids::uuid[])
 -- name: prunable
 -- In one stretch of the primary key.
 SELECT id FROM (
-    SELECT id, state, completed_at FROM {schema}.tasks WHERE id > :after::uuid ORDER BY id LIMIT :stretch
+    SELECT id, state, completed_at FROM {schema}.tasks WHERE id >= :start::uuid ORDER BY id LIMIT :stretch
 ) AS stretch
 WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
 ORDER BY id
 LIMIT :limit
 
 -- name: stretch_end
-SELECT id FROM {schema}.tasks WHERE id > :after::uuid ORDER BY id LIMIT 1 OFFSET :stretch::bigint - 1
+SELECT id FROM {schema}.tasks WHERE id >= :start::uuid ORDER BY id LIMIT 1 OFFSET :stretch::bigint - 1
 
 -- name: prune
 DELETE FROM {schema}.tasks

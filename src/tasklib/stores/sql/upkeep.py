@@ -22,7 +22,7 @@ _STRETCH = 20_000
 """Rows that one statement of a prune looks at."""
 _STRETCHES = 50
 """Statements of one prune at most: the next goes on where this one stopped."""
-_START = UUID(int=0)
+_START, _END = UUID(int=0), UUID(int=(1 << 128) - 1)
 
 
 def request_cancel(ids: Sequence[UUID]) -> Steps[list[UUID]]:
@@ -74,8 +74,8 @@ class Pruner:
                 break
             last, ids = await self._look(states, age, limit - deleted)
             deleted += await self._delete(states, age, ids)
-            if last is not None:
-                self._at = last
+            if last is not None and last != _END:
+                self._at = UUID(int=last.int + 1)
                 if wrapped and last >= begun_at > _START:
                     break  # all the way round
                 continue
@@ -98,14 +98,14 @@ def _count_old(states: Sequence[str], age: timedelta) -> Steps[int]:
     return number
 
 
-def _prunable(states: Sequence[str], age: timedelta, after: UUID, limit: int) -> Steps[tuple[UUID | None, list[UUID]]]:
+def _prunable(states: Sequence[str], age: timedelta, start: UUID, limit: int) -> Steps[tuple[UUID | None, list[UUID]]]:
     """The last id that was looked at (None: the end of the table was reached), and what may go."""
     ids: list[UUID] = yield Query(
-        "prunable", ID, states=list(states), age=-age, after=after, stretch=_STRETCH, limit=limit
+        "prunable", ID, states=list(states), age=-age, start=start, stretch=_STRETCH, limit=limit
     )
     if len(ids) == limit:
         return ids[-1], ids
-    ends: list[UUID] = yield Query("stretch_end", ID, after=after, stretch=_STRETCH)
+    ends: list[UUID] = yield Query("stretch_end", ID, start=start, stretch=_STRETCH)
     return (ends[0] if ends else None), ids
 
 

@@ -21,14 +21,14 @@ SELECT id FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (SELECT val
 -- In one stretch of the primary key.
 SELECT id FROM (
     SELECT id, state, completed_at FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-    WHERE id > :after ORDER BY id LIMIT :stretch
+    WHERE id >= :start ORDER BY id LIMIT :stretch
 )
 WHERE state IN (SELECT value FROM json_each(:states)) AND completed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
 ORDER BY id
 LIMIT :limit
 
 -- name: stretch_end
-SELECT id FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id > :after ORDER BY id LIMIT 1 OFFSET :stretch - 1
+SELECT id FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id >= :start ORDER BY id LIMIT 1 OFFSET :stretch - 1
 
 -- name: prune
 DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
