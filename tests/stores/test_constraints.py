@@ -54,6 +54,7 @@ def dropped(store: Store, by_hand: Execute) -> None:
 @several
 @pytest.mark.usefixtures("one_waiting")
 async def test_what_a_unique_index_keeps_out_is_refused_by_its_name(store: Store, make: Make):
+    """Fault 25: an index of somebody else's on our table."""
     await submit(store, priority=KEPT_OUT)
     with pytest.raises(TaskConflict, match="one_waiting"):
         await store.insert(make())

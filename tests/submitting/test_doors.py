@@ -29,7 +29,8 @@ from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings, create_app
 
 TOKEN = "an-admin-token-of-the-tests"
-KEEP = "keep"
+KEEP = "keep one text"
+"""No other test has a type of this name: it would be that one's arguments that count."""
 ROOTS = ("payload", "kwargs", "value", "body")
 """What the doors call the whole of a payload."""
 FIELDS = {"type": "name", "--tag": "tags", "max_retries": "max_attempts", "run_after": "run_at", "runAfter": "run_at"}

@@ -13,10 +13,10 @@ from tasklib.testing.suite.builders import ANNA, claim, claim_one, submit
 
 def test_a_clock_that_is_right_is_not_moved():
     clock = Clock(0.0)
-    before = clock.correction
+    before = clock._shift
     now = clock.now()
     clock.learn(written(now), *_asked_around(now, clock, 0.001))
-    assert clock.correction == before
+    assert clock._shift == before
 
 
 def test_a_clock_that_is_wrong_is_moved_no_further_than_it_must():

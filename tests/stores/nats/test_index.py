@@ -111,9 +111,10 @@ class IndexBesideAModel(RuleBasedStateMachine):
         note = Note(state, name, priority, EPOCH + created, self.now + delay, alone, None, None, None)
         self.forget(task)
         self.waiting[task] = note
-        if delay <= 0:
+        due = note.due <= max(self.now, note.created)
+        if due:
             self.due.add(task)
-        assert self.index.put(task, note) is (delay <= 0)
+        assert self.index.put(task, note) is due
 
     @rule(task=st.sampled_from(IDS), name=st.sampled_from(NAMES))
     def put_running(self, task: bytes, name: str) -> None:

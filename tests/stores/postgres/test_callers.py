@@ -305,6 +305,7 @@ async def test_a_key_that_is_rolled_back_is_the_next_one_s(store: PostgresStore,
 async def test_a_database_without_the_queue_is_told_in_a_line(
     postgres_url: str, postgres_server: str, schema: str, driver: Any, tables: str
 ):
+    """Fault 26: a connection that is not the queue's."""
     with psycopg.connect(postgres_server, autocommit=True) as connection:
         connection.execute(tables.format(schema=schema).encode())
     store = PostgresStore(postgres_url)

@@ -67,6 +67,7 @@ async def refused_at_once(store: PostgresStore, kind: type[Exception], setting: 
 async def test_a_role_whose_sessions_may_only_read(
     postgres_url: str, postgres_server: str, new_role: NewRole, hosts: tuple[str, ...], whose: str
 ):
+    """Fault 27: what a setting refuses."""
     role = new_role("SUPERUSER")
     place = "" if whose == "role" else f"IN DATABASE {urlsplit(postgres_server).path[1:]}"
     with psycopg.connect(postgres_server, autocommit=True) as connection:

@@ -45,8 +45,8 @@ class Clock:
 
     @property
     def correction(self) -> float:
-        """What this machine's wall clock was wrong by, at least."""
-        return self._shift - _START
+        """What this machine's wall clock is wrong by, at least."""
+        return self._shift - wall_shift()
 
     def now(self) -> datetime:
         return EPOCH + timedelta(seconds=time.monotonic() + self._shift + self.offset)

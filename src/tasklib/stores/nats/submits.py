@@ -89,6 +89,7 @@ class _Slice:
         self._answers: dict[UUID, Inserted] = {}
         self._takeovers: dict[str, tuple[int, list[Write]]] = {}
         """Keys whose entries are there but free: their revision, and what proves it."""
+        self._tries = 0
         for task, write in pairs:
             key = task.idempotency_key
             if key is None or self._first.setdefault(key, task.id) == task.id:
@@ -96,6 +97,7 @@ class _Slice:
 
     async def run(self) -> list[Inserted]:
         while self._left:
+            self._tries += 1
             try:
                 for writes in self._steps():
                     await self._bucket.write(writes)
@@ -146,11 +148,13 @@ class _Slice:
             for key in self._first
             if (entry := found.get(keys.idem(key))) is not None and not entry.deleted
         }
-        if any(keys.task(task_id) in found for task_id in self._left):
-            # There, or deleted since: it was this very slice whose reply was lost, and it was stored whole.
-            for task, _ in list(self._left.values()):
-                owner = owners.get(task.idempotency_key, task.id)
-                self._done(task.id, Inserted(owner, owner == task.id))
+        there = [task_id for task_id in self._left if keys.task(task_id) in found]
+        if there:
+            # There, or deleted since. Sent before, it was this very slice whose reply was lost, and it was stored whole;
+            # otherwise another call has submitted these.
+            for task_id in list(self._left) if self._tries > 1 else there:
+                owner = owners.get(self._left[task_id][0].idempotency_key, task_id)
+                self._done(task_id, Inserted(owner, owner == task_id))
             return
         found.update(await self._bucket.read_all({keys.task(owner) for owner in owners.values()} - found.keys()))
         for task, _ in list(self._left.values()):
