@@ -150,8 +150,8 @@ class _Slice:
         }
         there = [task_id for task_id in self._left if keys.task(task_id) in found]
         if there:
-            # There, or deleted since. Sent before, it was this very slice whose reply was lost, and it was stored whole;
-            # otherwise another call has submitted these.
+            # There, or deleted since. If it was sent before, it is this very slice whose reply was lost, and was stored
+            # whole; otherwise another call has submitted these.
             for task_id in list(self._left) if self._tries > 1 else there:
                 owner = owners.get(self._left[task_id][0].idempotency_key, task_id)
                 self._done(task_id, Inserted(owner, owner == task_id))
