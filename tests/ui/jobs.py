@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tasklib import task
+from tasklib import RetryPolicy, task
 
 
 @task
@@ -17,7 +17,7 @@ def broken(text: str = "it broke") -> None:
     raise ValueError(text)
 
 
-@task(max_retries=5)
+@task(max_retries=5, retry=RetryPolicy(base=60, multiplier=2, cap=3600, jitter=0))
 def flaky(text: str = "not now") -> None:
     """Waits for its retry after the first failure."""
     raise RuntimeError(text)

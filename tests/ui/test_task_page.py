@@ -151,7 +151,7 @@ async def test_a_running_task_is_asked_to_stop(site: Site, page: Page, tmp_path:
     details = card(page, "Details")
     await expect(details.get_by_role("link", name=worker)).to_be_visible()
     await expect(details).to_contain_text("Lease until")
-    await expect(timeline(page).first).to_contain_text("Attempt 1 of 3: running")
+    await expect(timeline(page).first).to_contain_text("Attempt 1 of 4: running")
     eventually(lambda: just_seen(site), timeout=30)
     await confirm(page, "Cancel", "Ask to stop")
     notice = card(page, "Asked to stop")

@@ -19,7 +19,8 @@ async def test_a_node_and_a_worker_are_killed_and_nothing_is_lost(tmp_path: Path
     """Fault 22: one of three nodes is killed, and a worker too. The cluster goes on, every task has one outcome."""
     with NatsCluster() as cluster:
         url = f"{cluster.url}?replicas=3&bucket=shop"
-        engine = Engine(Config(database_url=url))
+        # While a leader is chosen an answer may take longer than an application would wait.
+        engine = Engine(Config(database_url=url, submit_timeout_seconds=30))
         before = use_engine(engine)
         submitted = await app.work.submit_many_async([{"number": number} for number in range(TASKS)])
         use_engine(before)
