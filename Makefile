@@ -1,6 +1,6 @@
 # Everything runs in virtualenvs of this checkout: needed are make and a Python of 3.11 or newer.
 PYTHON ?= python3
-JOBS ?= 3
+JOBS ?= 2
 ARGS ?=
 
 BIN := .venv/bin

@@ -158,7 +158,7 @@ async def test_a_running_task_is_asked_to_stop(site: Site, page: Page, tmp_path:
     await expect(notice).to_contain_text("Its worker hears of it with the next heartbeat")
     await expect(badge(page)).to_have_text("Cancelled")
     await expect(notice).to_have_count(0)
-    events = ["Attempt 1 of 3: stopped as asked", "operator asked it to stop", "Submitted"]
+    events = ["Attempt 1 of 4: stopped as asked", "operator asked it to stop", "Submitted"]
     await expect(timeline(page)).to_have_text([re.compile(each) for each in events])
 
 
