@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import nats
+import psutil
 
 from tests.servers import Server, spawn, starter
 from tests.waiting import eventually
@@ -72,6 +73,9 @@ class NatsServer(Server):
         """Its lines stay open and nobody is at the other end."""
         assert self._process, "the server is not running"
         self._process.send_signal(signal.SIGSTOP)
+        # Until all of its threads stand still it may answer once more.
+        server = psutil.Process(self._process.pid)
+        eventually(lambda: server.status() == psutil.STATUS_STOPPED, 10)
 
     def resume(self) -> None:
         assert self._process, "the server is not running"
