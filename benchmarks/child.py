@@ -23,7 +23,7 @@ from benchmarks.contender import Contender
 from benchmarks.starts import VARIABLE, Starts
 
 WARM_UP = 30
-LATENCY_GIVE_UP = 10.0
+MARK_GIVE_UP = 30.0
 
 
 def contender_class(path: str) -> type[Contender]:
@@ -92,14 +92,33 @@ class Client:
             self._sleep(0.01 + 0.01 * gap.random())
             called = time.monotonic_ns()
             self.wait(self.contender.send(number))
-            give_up = time.monotonic() + LATENCY_GIVE_UP
-            while not starts.at(number):
-                if time.monotonic() > give_up:
-                    raise TimeoutError(f"a task did not start within {LATENCY_GIVE_UP:g} s")
-                self._sleep(0.001)
-            took.append((starts.at(number) - called) / 1e6)
+            took.append((self._marked(starts, number) - called) / 1e6)
         self.sent += count
         return took
+
+    def cancel(self, count: int) -> list[float]:
+        """Milliseconds from the call to the exception inside the running task, one at a time. A task marks two cells:
+        when it starts, and when it is stopped."""
+        starts = Starts.attach(Path(os.environ[VARIABLE]))
+        gap = random.Random(self.sent)
+        took: list[float] = []
+        for number in range(self.sent, self.sent + count):
+            self.wait(self.contender.send(number))
+            self._marked(starts, 2 * number)
+            self._sleep(0.01 + 0.01 * gap.random())
+            called = time.monotonic_ns()
+            self.wait(self.contender.cancel(number))
+            took.append((self._marked(starts, 2 * number + 1) - called) / 1e6)
+        self.sent += count
+        return took
+
+    def _marked(self, starts: Starts, cell: int) -> int:
+        give_up = time.monotonic() + MARK_GIVE_UP
+        while not starts.at(cell):
+            if time.monotonic() > give_up:
+                raise TimeoutError(f"a task did not start, or was not stopped, within {MARK_GIVE_UP:g} s")
+            self._sleep(0.001)
+        return starts.at(cell)
 
     def _each(self, numbers: range) -> float:
         send = self.contender.send

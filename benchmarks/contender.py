@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 class Contender:
     settings: str = ""
     """What was set, and what for: printed in the report."""
-    stores_results: ClassVar[bool] = False
     knob: ClassVar[tuple[str, int, Sequence[int]] | None] = None
     """The setting that matters most for its throughput: name, what was chosen, and what `benchmarks.tune` tries."""
 
@@ -42,6 +41,10 @@ class Contender:
         """Submits many in the fastest way that is documented."""
         raise NotImplementedError
 
+    def cancel(self, number: int) -> Awaitable[Any] | None:
+        """Asks a running task to stop."""
+        raise NotImplementedError
+
     def close(self) -> Awaitable[None] | None:
         return None
 
@@ -52,7 +55,3 @@ class Contender:
     def work(self) -> None:
         """Is a worker process, until SIGTERM."""
         raise NotImplementedError
-
-
-class NoBulk(Exception):
-    """There is no way to submit many that beats one at a time; told in the report."""

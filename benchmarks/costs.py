@@ -17,10 +17,11 @@ from benchmarks.stage import Stage
 from tasklib import Config
 from tasklib.core import decide
 from tasklib.core.outcome import Completed, Failed, Released
+from tasklib.core.registry import TaskOptions, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, NewTask
 from tasklib.engine.backends import make_store
-from tasklib.engine.submission import NO_OPTIONS, new_tasks
+from tasklib.engine.submission import Call, prepare_many
 from tasklib.stores.base import Store
 from tasklib.stores.values import ClaimRequest, Held
 
@@ -108,8 +109,15 @@ async def _measure(url: str, batch: int) -> list[Cost]:
     return found
 
 
+def noop(number: int) -> None:
+    pass
+
+
+NOOP = define(noop, name=None, options=TaskOptions())
+
+
 def new_noops(count: int) -> list[NewTask]:
-    return new_tasks("noop", ['{"number":1}'] * count, NO_OPTIONS, max_retries=3, timeout=None, retry=None)
+    return prepare_many(Call("noop", None, task_type=NOOP), [{"number": 1}] * count, Config(database_url="memory://"))
 
 
 async def _claimed(store: Store, count: int) -> list[Claim]:

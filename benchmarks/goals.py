@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import plan
+from benchmarks import cancels, plan
 from benchmarks.book import Book
 
 
@@ -39,6 +39,10 @@ def checks(book: Book) -> Iterator[Check]:
     yield Check(4, "drain, two processes : one", ratio(plan.OURS_TWO, ours, "drain"), 1.4)
     yield Check(5, "submit one, async : bare INSERT", ratio(ours, floor, "alternating submit"), 0.85)
     yield Check(5, "submit one, sync : bare INSERT", ratio(plan.OURS_SYNC, floor, "alternating submit"), 0.75)
+    for verb in ("POST", "GET"):
+        yield Check(
+            5, f"REST, {verb}, 16 clients : a constant", ratio(f"REST, {verb}", f"REST, constant {verb}", "rate"), 0.5
+        )
     yield Check(6, "submit_many : PgQueuer's bulk", ratio(ours, plan.PGQUEUER, "bulk"), 2)
     yield Check(6, "submit_many : bare COPY", ratio(ours, floor, "bulk"), 0.4)
     yield from _latency(book)
@@ -69,10 +73,10 @@ def checks(book: Book) -> Iterator[Check]:
     waiting = book.values("worker's memory", "waiting on NATS")
     yield Check(13, "worker's memory for each of 100,000 waiting, NATS", waiting, 200, False, "bytes")
     yield Check(14, "NATS, one node, drain : taskiq-nats", ratio(plan.NATS_OURS, plan.NATS_PEER, "drain"), 2)
-    for verb in ("POST", "GET"):
-        yield Check(
-            15, f"REST, {verb}, 16 clients : a constant", ratio(f"REST, {verb}", f"REST, constant {verb}", "rate"), 0.5
-        )
+    for engine in ("postgres", "sqlite"):
+        name = cancels.name_of(engine)
+        yield Check(15, f"{name}, p50", book.values(name, "p50"), 20, False, "ms")
+        yield Check(15, f"{name}, p99", book.values(name, "p99"), 200, False, "ms")
     yield from _pages(book)
 
 

@@ -1,5 +1,6 @@
 """All parts of a run by name, for `--only`: those that every round has, and those that are done once."""
 
+from benchmarks.cancels import cancels
 from benchmarks.cases import Case, latency, submits, turns
 from benchmarks.claimers import claimers
 from benchmarks.costs import costs
@@ -13,6 +14,7 @@ EVERY_ROUND: dict[str, Case] = {
     "turns": turns,
     "submits": submits,
     "latency": latency,
+    "cancels": cancels,
     "rest": rest,
     "limits": limits,
     "crowded": crowded,

@@ -1,4 +1,4 @@
-"""Goal 15: POST and GET of one task over real HTTP, 16 clients at once, beside handlers that answer a constant."""
+"""Goal 5: POST and GET of one task over real HTTP, 16 clients at once, beside handlers that answer a constant."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ BODY = {"type": "noop", "payload": {"number": 1}}
 
 
 def rest(run: Run, number: int) -> Iterator[Step]:
-    """Goal 15: the REST API with 16 clients."""
+    """Goal 5: the REST API with 16 clients."""
     yield Step("REST", lambda: _rest(run, number, 0.6 if run.quick else 5.0))
 
 

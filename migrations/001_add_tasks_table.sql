@@ -47,7 +47,7 @@ CREATE TABLE public.tasks (
     awaited boolean NOT NULL DEFAULT false,
     trace text
 ) WITH (
-    -- Each task is updated twice, soon after its insert: room for that on the page, and early vacuums.
+    -- Each task is updated twice, soon after its insert: room for that on the page, and early vacuums of the dead rows.
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0.02,
     autovacuum_vacuum_threshold = 5000,
@@ -92,7 +92,7 @@ CREATE TABLE public.task_workers (
     stopped_at timestamptz
 ) WITH (fillfactor = 50);
 
--- Pause and limits of a task type; the empty name is for all. `tokens`, `refilled_at`: the rate limit's bucket.
+-- Pause and limits of a task type; the empty name is for all. `tokens` and `refilled_at` are the rate limit's bucket.
 CREATE TABLE public.task_controls (
     name varchar NOT NULL PRIMARY KEY,
     paused boolean NOT NULL DEFAULT false,
@@ -180,5 +180,4 @@ $$;
 CREATE TRIGGER task_counts_truncated AFTER TRUNCATE ON public.tasks
     FOR EACH STATEMENT EXECUTE FUNCTION public.task_counts_truncated();
 
--- Tells tasklib which version of its schema this is.
 INSERT INTO public.task_migrations (version, name) VALUES (1, '0001_tasks');

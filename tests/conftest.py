@@ -14,6 +14,8 @@ from tests.databases import new_schema
 from tests.nats_servers import NatsServer, ask
 from tests.servers import QUICK, PostgresServer
 
+pytest.register_assert_rewrite("tests.conformance")  # it is imported, not collected
+
 SEED = "TASKLIB_SEED"
 POSTGRES = "TASKLIB_TEST_POSTGRES_URL"
 NATS = "TASKLIB_TEST_NATS_URL"

@@ -62,11 +62,11 @@ def test_every_field_can_be_set_by_a_variable_and_arguments_win(monkeypatch: pyt
         "call_timeout_seconds": 6.0,
         "submit_timeout_seconds": 2.5,
     }
-    assert set(values) == set(Config.model_fields), "every field is tried"
+    assert {*values, "middleware"} == set(Config.model_fields), "every field is tried; that one names objects"
     for key, value in values.items():
         monkeypatch.setenv(f"TASKLIB_{key.upper()}", ",".join(value) if isinstance(value, tuple) else str(value))
     config = Config()
-    assert config.model_dump() == values
+    assert config.model_dump(exclude={"middleware"}) == values
     assert Config(max_retries=1).max_retries == 1
 
 

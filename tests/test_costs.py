@@ -18,11 +18,11 @@ from tasklib import Config, TaskWorker
 from tasklib.core.registry import Registry, TaskOptions, define
 from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import NO_OPTIONS, prepare_calls
+from tasklib.engine.submission import Call, prepare_many
 from tasklib.server import ServerSettings, create_app
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange
-from tasklib.testing.suite.builders import WORK, alike_tasks, apply, claim, completed, submit_several
+from tests.conformance.builders import WORK, alike_tasks, apply, claim, completed, submit_several
 from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async
 
@@ -61,6 +61,21 @@ async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgr
     assert costs == {"submit": (1, 1), "claim": (1, 1), "settle": (1, 1)}
 
 
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_cancel_is_told_without_a_round_trip_of_its_own_on_postgresql(postgres_url: str, number: int):
+    async with PostgresMeter(postgres_url) as meter:
+        store = make_store(Config(database_url=meter.url))
+        await store.open()
+        ids = await submit_several(store, number)
+        await claim(store, number)
+        await store.request_cancel([])
+        meter.messages.clear()
+        assert len(await store.request_cancel(ids)) == number
+        costs = (meter.statements, meter.round_trips)
+        await store.close()
+    assert costs == (1, 1)
+
+
 def test_a_call_among_many_gives_the_garbage_collector_one_object_to_look_at():
     """Its id. The more there are, the more often the collector walks over everything that the program has imported."""
 
@@ -70,12 +85,13 @@ def test_a_call_among_many_gives_the_garbage_collector_one_object_to_look_at():
     task_type = define(noop, name=None, options=TaskOptions())
     calls = [{"number": number} for number in range(1000)]
     config = Config(database_url="memory://")
-    prepare_calls(task_type, calls, NO_OPTIONS, config)
+    call = Call("noop", None, task_type=task_type)
+    prepare_many(call, calls, config)
     gc.collect()
     gc.disable()
     try:
         before = gc.get_count()[0]
-        kept = prepare_calls(task_type, calls, NO_OPTIONS, config)
+        kept = prepare_many(call, calls, config)
         objects = gc.get_count()[0] - before
     finally:
         gc.enable()
@@ -83,27 +99,39 @@ def test_a_call_among_many_gives_the_garbage_collector_one_object_to_look_at():
     assert 1000 <= objects < 1100
 
 
-@pytest.mark.parametrize("case", ["not its turn", "at its limit", "only to wait"])
-async def test_a_concurrency_limit_costs_the_other_types_nothing_on_postgresql(postgres_url: str, case: str):
-    """One statement and no lock, while tasks of the limited type wait: what runs is counted where one may start."""
+@pytest.mark.parametrize(
+    ("case", "costs"),
+    [
+        ("nothing of it is ready", (1, 1)),
+        # The controls and what runs are looked at first. Nothing is locked.
+        ("at its limit", (3, 3)),
+        ("only to wait", (3, 3)),
+        # And then under the limit's lock: BEGIN, the lock, the count, the claim, COMMIT.
+        ("with room", (7, 7)),
+    ],
+)
+async def test_what_a_concurrency_limit_costs_on_postgresql(postgres_url: str, case: str, costs: tuple[int, int]):
+    """A claim of several types, one of them limited. What runs is counted under a lock only where one may start."""
     async with PostgresMeter(postgres_url) as meter:
         store = make_store(Config(database_url=meter.url))
         await store.open()
         await store.control(ControlChange(name="narrow", concurrency=2))
         names = ["narrow", WORK]
-        await submit_several(store, 20, priority=9 if case == "not its turn" else 0)
-        await submit_several(store, 5, "narrow", priority=5)
+        await submit_several(store, 20)
+        await submit_several(store, 0 if case == "nothing of it is ready" else 5, "narrow", priority=5)
         if case == "at its limit":
             assert len(await claim(store, 2, names=["narrow"])) == 2
-        for _ in range(2):  # statements are prepared, controls are known
-            await claim(store, 1, names=names if case == "at its limit" else [WORK], prefetch=1)
-        await claim(store, 0, names=["narrow"], prefetch=1)
+        for _ in range(2):  # statements are prepared, and it is known that there is a limit
+            await claim(store, 0, names=names, prefetch=1)
+        if case == "with room":
+            assert [each.name for each in await claim(store, 1, names=names)] == ["narrow"]
         meter.messages.clear()
         claims = await claim(store, 0 if case == "only to wait" else 5, names=names, prefetch=5)
-        costs = (meter.statements, meter.round_trips)
+        spent = (meter.statements, meter.round_trips)
         await store.close()
-    assert {claimed.name for claimed in claims} == {WORK}
-    assert costs == (1, 1)
+    assert WORK in {claimed.name for claimed in claims}
+    assert [claimed.name for claimed in claims].count("narrow") == (case == "with room")
+    assert spent == costs
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -128,7 +156,7 @@ async def test_a_task_is_written_three_times_on_postgresql(postgres_url: str, nu
     assert written() == {"tasks": (number, 2 * number, 0), "task_counts": (1, 0, 0)}
 
 
-SQLITE_STATEMENTS = {1: (1, 5, 6), 100: (4, 5, 6), 1000: (7, 5, 12)}
+SQLITE_STATEMENTS = {1: (1, 5, 5), 100: (3, 5, 5), 1000: (6, 5, 11)}
 """Of a submit, a claim and a settle, BEGIN and COMMIT included."""
 
 
@@ -160,9 +188,10 @@ async def test_what_requests_of_the_api_cost_on_postgresql(postgres_url: str):
         await engine.close()
 
     assert (shown["createdAt"], shown["waitingFor"][0]["cause"]) == (made["createdAt"], "no_worker")
-    # Itself, the controls, the workers. At once: for the first of them, and for all the others together.
+    # The insert, and the look at when it was. Then itself, the controls, the workers.
+    # At once: for the first of them, and for all the others together.
     at_once = costs.pop("a waiting task, 16 at once")
-    assert costs == {"submit": 1, "a waiting task": 3, "a finished task": 1}
+    assert costs == {"submit": 2, "a waiting task": 3, "a finished task": 1}
     assert at_once <= 12
 
 

@@ -13,7 +13,7 @@ from tasklib.cli.logs import JsonFormatter, TextFormatter
 from tasklib.core.outcome import Cancelled, Completed, Failed, Released, Snoozed
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
-from tasklib.engine import events
+from tasklib.engine import task_log
 from tasklib.testing import QueueForTests
 from tests.secrets import SECRET_TEXTS, SECRET_URLS
 
@@ -85,9 +85,9 @@ def test_logs_hold_no_passwords_and_no_forged_lines():
 
 def test_many_leases_lost_at_once_are_one_line(caplog: pytest.LogCaptureFixture):
     claims = [CLAIM] * 500
-    events.leases_lost(claims, "not extended in time")
-    events.refused(claims, ["lost"] * 500)
-    events.leases_lost([], "never said")
+    task_log.leases_lost(claims, "not extended in time")
+    task_log.refused(claims, ["lost"] * 500)
+    task_log.leases_lost([], "never said")
     assert [(r.levelname, getattr(r, "more", None)) for r in caplog.records] == [("WARNING", 499)] * 2
     assert "499 more" in caplog.text
 
@@ -146,7 +146,7 @@ def test_a_failure_carries_the_exception_itself(
 
 def test_a_failure_in_another_process_carries_its_text(caplog: pytest.LogCaptureFixture):
     text = "Traceback (most recent call last):\n  in shop.py\nValueError: no"
-    events.ended(CLAIM, Failed(text, final=True))
+    task_log.ended(CLAIM, Failed(text, final=True))
     record = ending(caplog, "failed")
     assert record.getMessage().endswith("failed for good: ValueError: no")
     assert "in shop.py" in TextFormatter().format(record)
@@ -155,16 +155,16 @@ def test_a_failure_in_another_process_carries_its_text(caplog: pytest.LogCapture
 
 def test_what_was_never_begun_is_given_back_quietly(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, logger="tasklib")
-    events.ended(CLAIM, Released(), begun=False)
+    task_log.ended(CLAIM, Released(), begun=False)
     assert caplog.records == []
-    events.ended(CLAIM, Released())
-    events.ended(CLAIM, Cancelled("TaskCancelled: stopped on request"))
+    task_log.ended(CLAIM, Released())
+    task_log.ended(CLAIM, Cancelled("TaskCancelled: stopped on request"))
     assert [record.getMessage().rsplit(" ", 1)[-1] for record in caplog.records] == ["released", "cancelled"]
 
 
 def test_nothing_is_formatted_where_nobody_listens(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch):
     """The level of a library is WARNING unless its user says otherwise."""
     caplog.set_level(logging.WARNING, logger="tasklib")
-    monkeypatch.setattr(events, "_fields", lambda *_, **__: pytest.fail("a line was made that nobody reads"))
+    monkeypatch.setattr(task_log, "_fields", lambda *_, **__: pytest.fail("a line was made that nobody reads"))
     for outcome in (Completed("{}"), Released(), Snoozed(1.0), Cancelled("stopped")):
-        events.ended(CLAIM, outcome)
+        task_log.ended(CLAIM, outcome)

@@ -4,12 +4,12 @@ from tests import house
 
 
 def test_a_column_is_named_in_few_files():
-    assert len(house.files_with(house.COLUMN)) <= 27
+    assert len(house.files_with(house.COLUMN)) <= 13
 
 
 def test_an_option_is_named_in_few_files():
-    assert len(house.files_with(house.OPTION)) <= 35
+    assert len(house.files_with(house.OPTION)) <= 28
 
 
 def test_the_sql_stores_do_not_grow():
-    assert house.sql_stores().lines <= 10_020
+    assert house.sql_stores().lines <= 8_632

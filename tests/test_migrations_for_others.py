@@ -17,13 +17,15 @@ from tasklib.core.registry import Registry
 from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
+from tasklib.stores.queries import load_steps
 from tasklib.testing.drain import drain_async
 from tests import databases
 from tests.queues import as_default
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
-ALEMBIC_FILE = MIGRATIONS / "001_add_tasks_table.py"
-SQL_FILE = MIGRATIONS / "001_add_tasks_table.sql"
+STEPS = ("001_add_tasks_table", "002_add_task_types")
+ALEMBIC_FILES = [MIGRATIONS / f"{step}.py" for step in STEPS]
+SQL_FILES = [MIGRATIONS / f"{step}.sql" for step in STEPS]
 
 ENV = """
 from alembic import context
@@ -82,14 +84,15 @@ def new_database(postgres_server: str) -> Iterator[NewDatabase]:
 
 
 class Alembic:
-    """A project that keeps its schema with Alembic, with our file among its versions."""
+    """A project that keeps its schema with Alembic, with our files among its versions."""
 
     def __init__(self, folder: Path, url: str, schema: str = "public") -> None:
         versions = folder / "versions"
         versions.mkdir(parents=True)
         (folder / "env.py").write_text(ENV)
-        source = ALEMBIC_FILE.read_text()
-        (versions / ALEMBIC_FILE.name).write_text(source.replace('SCHEMA = "public"', f'SCHEMA = "{schema}"'))
+        for file in ALEMBIC_FILES:
+            source = file.read_text().replace('SCHEMA = "public"', f'SCHEMA = "{schema}"')
+            (versions / file.name).write_text(source)
         self.config = AlembicConfig()
         self.config.set_main_option("script_location", str(folder))
         self.config.set_main_option("sqlalchemy.url", url.replace("postgresql://", "postgresql+psycopg://"))
@@ -202,11 +205,18 @@ async def test_alembic_offline_prints_sql_that_works(new_database: NewDatabase, 
     assert catalog(url) == catalog(online)
 
 
+def test_sql_is_the_text_of_the_migration():
+    """Behind their heads: what `tasklib migrate --sql` prints for the schema public."""
+    texts = [file.read_text().partition("\n\n")[2] for file in SQL_FILES]
+    assert texts == [step.script("public") for step in load_steps("postgres")]
+
+
 async def test_sql_makes_what_the_store_makes(new_database: NewDatabase):
     url, own = new_database(), new_database()
     await made_by_the_store(own)
 
-    psql(url, SQL_FILE.read_text())
+    for file in SQL_FILES:
+        psql(url, file.read_text())
 
     assert catalog(url) == catalog(own)
     await works(url)
@@ -214,11 +224,12 @@ async def test_sql_makes_what_the_store_makes(new_database: NewDatabase):
 
 async def test_sql_in_a_schema_of_its_own_by_the_command_it_names(new_database: NewDatabase):
     url = new_database()
-    assert "sed 's/public\\./billing./g'" in SQL_FILE.read_text()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE SCHEMA billing")
 
-    psql(url, re.sub(r"public\.", "billing.", SQL_FILE.read_text()))
+    for file in SQL_FILES:
+        assert "sed 's/public\\./billing./g'" in file.read_text()
+        psql(url, re.sub(r"public\.", "billing.", file.read_text()))
 
     assert catalog(url, "public") == set()
     await works(f"{url}{'&' if '?' in url else '?'}schema=billing")
@@ -227,11 +238,15 @@ async def test_sql_in_a_schema_of_its_own_by_the_command_it_names(new_database: 
 async def test_sql_names_the_statements_that_undo_it(new_database: NewDatabase):
     url = new_database()
     empty = catalog(url)
-    script = SQL_FILE.read_text()
-    psql(url, script)
-    undo = "\n".join(re.findall(r"^--\s+(DROP .*;)$", script, re.MULTILINE))
+    before = []
+    for file in SQL_FILES:
+        before.append(catalog(url))
+        psql(url, file.read_text())
 
-    psql(url, undo)
+    for file, there in reversed(list(zip(SQL_FILES, before, strict=True))):
+        undo = re.findall(r"^--\s+((?:DROP|ALTER|DELETE|CREATE) .*;)$", file.read_text(), re.MULTILINE)
+        psql(url, "\n".join(undo))
+        assert catalog(url) == there
 
     assert catalog(url) == empty
 
@@ -243,7 +258,7 @@ def test_sql_stands_in_one_transaction(new_database: NewDatabase):
         connection.execute("CREATE TABLE task_migrations (mine integer)")
 
     with pytest.raises(AssertionError, match="already exists"):
-        psql(url, SQL_FILE.read_text())
+        psql(url, SQL_FILES[0].read_text())
 
     with psycopg.connect(url) as connection:
         assert connection.execute("SELECT to_regclass('public.tasks')").fetchone() == (None,)

@@ -35,7 +35,6 @@ class Floor(Contender):
     """Options: `batch` (500)."""
 
     settings = "one connection, claims and completions of 500 in turns, results stored; polls every millisecond."
-    stores_results = True
 
     async def prepare(self) -> None:
         await make_schema(self.url)

@@ -50,7 +50,6 @@ class Floor(Contender):
     settings = (
         "one connection, claims and completions of 500 in turns, results stored; the table and indexes of tasklib."
     )
-    stores_results = True
 
     async def prepare(self) -> None:
         await make_schema(self.url)

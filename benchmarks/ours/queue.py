@@ -19,8 +19,6 @@ class Tasklib(Contender):
     """Options: `kind` (def, async, or nap for one that takes a second), `concurrency` (left out: every setting at its
     default), `types` (how many more task types are registered beside the one that is used)."""
 
-    stores_results = True
-
     def __init__(self, url: str, options: dict[str, Any]) -> None:
         super().__init__(url, options)
         chosen = f"concurrency {options['concurrency']}, all else" if "concurrency" in options else "every setting"

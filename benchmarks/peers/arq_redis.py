@@ -22,7 +22,6 @@ class Peer(Contender):
         "max_jobs 100, poll_delay 0.01 (default 0.5), results kept for an hour. It has no bulk enqueue: in bulk, 100 "
         "enqueues at a time. Redis writes nothing to disk."
     )
-    stores_results = True
 
     async def open(self) -> None:
         self.pool = await create_pool(RedisSettings.from_dsn(self.url))

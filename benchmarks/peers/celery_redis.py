@@ -16,7 +16,6 @@ class Peer(Contender):
         "prefork pool with a process for each core, worker_prefetch_multiplier 100, no gossip, mingle or heartbeat, "
         "results stored in Redis. Redis writes nothing to disk."
     )
-    stores_results = True
 
     def open(self) -> None:
         self.app, self.noop = _app(self.url)

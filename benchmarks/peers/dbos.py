@@ -24,7 +24,6 @@ class Peer(Contender):
         "queue polled every 10 ms (default 1 s), worker_concurrency 100, pool of 20 connections. It has no bulk "
         "enqueue: in bulk, all of a batch in one transaction (enqueue_in_transaction). Results stored."
     )
-    stores_results = True
     knob = ("worker_concurrency", 100, (10, 100, 1000))
 
     def prepare(self) -> None:

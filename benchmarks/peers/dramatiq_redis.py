@@ -20,7 +20,6 @@ class Peer(Contender):
         "one process with 8 threads (its default), results stored in Redis. It has no bulk enqueue: one at a time. "
         "Redis writes nothing to disk."
     )
-    stores_results = True
 
     def open(self) -> None:
         self.broker, self.noop = _broker(self.url)

@@ -16,7 +16,6 @@ class Peer(Contender):
         "one thread, initial_delay 0.01 and max_delay 0.05 (default 0.1 and 10), WAL, fsync on. It has no bulk "
         "enqueue: one at a time. Results are kept until they are read."
     )
-    stores_results = True
     knob = ("workers", 1, (1, 2, 4))
 
     def open(self) -> None:

@@ -20,7 +20,6 @@ class Peer(Contender):
         "SimpleWorker (no fork for each job), enqueue_many in bulk, results kept for an hour. Redis writes nothing to "
         "disk."
     )
-    stores_results = True
 
     def open(self) -> None:
         self.queue = _queue(self.url)

@@ -21,7 +21,6 @@ class Peer(Contender):
         "concurrency 100, pool of up to 20 connections, LISTEN/NOTIFY; results kept for ten minutes (ttl). It has no "
         "bulk insert: in bulk, 20 submits at a time (its pool)."
     )
-    stores_results = True
     knob = ("concurrency", 100, (10, 20, 100))
 
     async def prepare(self) -> None:

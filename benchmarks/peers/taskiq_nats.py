@@ -17,7 +17,6 @@ class Peer(Contender):
         "pull consumer in batches of 100, 100 tasks at once, results in the object store. It has no bulk enqueue: in "
         "bulk, 100 at a time."
     )
-    stores_results = True
 
     async def open(self) -> None:
         self.broker, self.noop = _broker(self.url)

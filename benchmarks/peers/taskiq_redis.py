@@ -17,7 +17,6 @@ class Peer(Contender):
         "list queue, 100 tasks at once, results stored in Redis. It has no bulk enqueue: in bulk, 100 at a time. Redis "
         "writes nothing to disk."
     )
-    stores_results = True
 
     async def open(self) -> None:
         self.broker, self.noop = _broker(self.url)

@@ -77,8 +77,10 @@ from tasklib.doors.queue import TaskQueue
 from tasklib.doors.remote import RemoteQueue
 from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
+from tasklib.engine.current import RunningTask, current_task
 from tasklib.engine.default import init
-from tasklib.worker.current import RunningTask, current_task
+from tasklib.engine.log_context import TaskLogFilter
+from tasklib.engine.middleware import Middleware, Submission, TaskEvent
 from tasklib.worker.worker import TaskWorker
 
 __version__ = "0.1.0"
@@ -95,6 +97,7 @@ __all__ = [
     "InvalidWorkerId",
     "ManagedTask",
     "MaxAttemptsReached",
+    "Middleware",
     "MissingExtra",
     "QueueInUse",
     "RemoteQueue",
@@ -110,16 +113,19 @@ __all__ = [
     "StoreGone",
     "StoreRefused",
     "StoreUnavailable",
+    "Submission",
     "Task",
     "TaskAlreadyClaimed",
     "TaskCancelled",
     "TaskCompleted",
     "TaskConflict",
     "TaskDefinitionError",
+    "TaskEvent",
     "TaskFailed",
     "TaskFunction",
     "TaskHandle",
     "TaskLibError",
+    "TaskLogFilter",
     "TaskManager",
     "TaskNotClaimed",
     "TaskNotDue",

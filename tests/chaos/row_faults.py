@@ -16,7 +16,7 @@ from tasklib.core.errors import TRANSIENT_OR_SLOW, TaskConflict, TaskNotFound
 from tasklib.core.options import SubmitOptions
 from tasklib.core.outcome import Completed
 from tasklib.core.task import Claim
-from tasklib.engine.submission import new_task
+from tasklib.engine.submission import Call, prepare
 from tasklib.stores.values import ClaimRequest
 from tests.chaos import app
 from tests.chaos.crew import ROOT
@@ -86,11 +86,12 @@ async def contest(world: World) -> None:
 
 async def _contest(world: World) -> None:
     engine, me = world.engine, f"contest-{secrets.token_hex(4)}"
-    task = new_task(CONTESTED, "{}", SubmitOptions(priority=100), max_retries=0, timeout=None, retry=None)
+    options = SubmitOptions(priority=100, max_retries=0)
+    task = prepare(Call(CONTESTED, {}, options), None, engine.config).task
     manager = AsyncTaskManager(engine)
     mark = secrets.token_hex(8)
     try:
-        await engine.submit([task])
+        await engine.insert([task])
         (claimed,) = await manager.claim_next(me, names=[CONTESTED], limit=1, ttl=0.05)
         world.history.note("start", id=str(claimed.id), attempt=claimed.attempts, mark=mark)
         await world.pause(world.rng.uniform(0, 0.1))
@@ -123,12 +124,11 @@ async def stale_outcome(world: World) -> None:
 async def _stale_outcome(world: World) -> None:
     """Straight to the store, as from a worker that has noticed nothing."""
     engine = world.engine
-    task = new_task(
-        CONTESTED, "{}", SubmitOptions(priority=100), max_retries=5, timeout=None, retry=RetryPolicy.AT_ONCE
-    )
+    options = SubmitOptions(priority=100, max_retries=5, retry=RetryPolicy.AT_ONCE)
+    task = prepare(Call(CONTESTED, {}, options), None, engine.config).task
     try:
         store = await engine.store()
-        await engine.submit([task])
+        await engine.insert([task])
         stale = await _claimed(world, task.id, "slow", 0.05)
 
         async def taken_back() -> bool:

@@ -13,7 +13,8 @@ from tasklib import Config
 from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tasklib.core.options import SubmitOptions
 from tasklib.core.task import NewTask
-from tasklib.engine.submission import prepare_call
+from tasklib.doors.functions import call_of
+from tasklib.engine.submission import prepare
 from tests.chaos import app
 from tests.chaos.recording import RecordingEngine
 
@@ -42,13 +43,15 @@ async def _submit(settings: str, key: str, number: int) -> None:
     engine = RecordingEngine(Config(**json.loads(settings)), app.history)
     options = SubmitOptions(idempotency_key=key)
     calls = range(number * SUBMITS, (number + 1) * SUBMITS)
-    tasks = [prepare_call(app.work.task_type, (call,), {}, options, engine.config) for call in calls]
+    kind = app.work.task_type
+    made = [call_of(kind, kind.bind((call,), {}), options) for call in calls]
+    tasks = [prepare(call, None, engine.config).task for call in made]
     if number % 4 == 0 and engine.config.database_url.startswith("postgresql"):
         _take_back(engine, tasks[0])
 
     async def one(task: NewTask) -> None:
         with suppress(*TRANSIENT_OR_SLOW):
-            await engine.submit([task])
+            await engine.insert([task])
 
     await asyncio.gather(*map(one, tasks[1:]))
     await engine.close()
@@ -58,5 +61,5 @@ def _take_back(engine: RecordingEngine, task: NewTask) -> None:
     """Submits in a transaction that is rolled back: nobody may be told of this task. It is not in the history, so a row
     with its id would be a phantom."""
     with suppress(psycopg.OperationalError), psycopg.connect(engine.config.database_url) as connection:
-        engine.submit_on(connection, [task])
+        engine.insert_on(connection, [task])
         connection.rollback()

@@ -1,7 +1,6 @@
 """Submits tasks of all kinds, at a steady pace, whatever happens to the database."""
 
 import asyncio
-import json
 import random
 from contextlib import suppress
 from typing import Any
@@ -11,7 +10,7 @@ from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tasklib.core.options import SubmitOptions
 from tasklib.core.task import NewTask
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import new_task, prepare_call
+from tasklib.engine.submission import Call, prepare
 from tasklib.stores.values import Filter
 from tests.chaos import app
 
@@ -38,7 +37,7 @@ async def run(engine: Engine, rng: random.Random, stop: asyncio.Event) -> None:
         batch = [_task(engine, rng, number + each) for each in range(rng.choice((1, 1, 1, 5, 20)))]
         number += len(batch)
         try:
-            await engine.submit(batch)
+            await engine.insert(batch)
         except TRANSIENT_OR_SLOW as error:
             app.history.note("not submitted", error=type(error).__name__, ids=[str(task.id) for task in batch])
         await _rest(stop, len(batch) / PER_SECOND * rng.uniform(0.5, 1.5))
@@ -64,5 +63,6 @@ def _task(engine: Engine, rng: random.Random, number: int) -> NewTask:
     weights = [weight for _, weight in KINDS]
     kind = rng.choices([*(kind for kind, _ in KINDS), None], [*weights, ERRANDS])[0]
     if kind is None:
-        return new_task(app.ERRAND, json.dumps({"number": number}), options, max_retries=3, timeout=None, retry=None)
-    return prepare_call(kind.task_type, (number,), {}, options, engine.config)
+        return prepare(Call(app.ERRAND, {"number": number}, options), None, engine.config).task
+    arguments = kind.task_type.bind((number,), {})
+    return prepare(Call(kind.name, arguments, options, kind.task_type), None, engine.config).task

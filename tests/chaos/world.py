@@ -16,7 +16,7 @@ import psycopg
 from tasklib import Config, is_terminal
 from tasklib.core.errors import TRANSIENT, TaskNotFound
 from tasklib.core.options import SubmitOptions
-from tasklib.engine.submission import prepare_call
+from tasklib.doors.functions import call_of
 from tasklib.stores.values import ControlChange, Count, Filter
 from tests.chaos import ledger
 from tests.chaos.crew import Crew, Member
@@ -162,9 +162,9 @@ class World:
 
     async def submit(self, function: Any, *arguments: Any, delay: float | None = None, key: str | None = None) -> UUID:
         options = SubmitOptions(delay_seconds=delay, idempotency_key=key, priority=100)
-        task = prepare_call(function.task_type, arguments, {}, options, self.engine.config)
+        call = call_of(function.task_type, function.task_type.bind(arguments, {}), options)
         try:
-            return (await self.engine.submit([task]))[0].id
+            return (await self.engine.submit(call)).id
         except TRANSIENT as error:
             raise Missed(f"could not submit: {error}") from error
 

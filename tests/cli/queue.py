@@ -4,13 +4,12 @@ import asyncio
 from uuid import UUID
 
 from tasklib import Config, RetryPolicy, Task, task
-from tasklib.core import codec
 from tasklib.core.options import SubmitOptions
-from tasklib.core.registry import Registry
+from tasklib.core.registry import Registry, TaskOptions
 from tasklib.engine import bulk
 from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import new_task, prepare_call
+from tasklib.engine.submission import Call
 from tasklib.stores.values import Filter
 from tasklib.testing.drain import drain
 
@@ -51,23 +50,18 @@ class Queue:
     def submit(self, name: str, /, *, options: SubmitOptions | None = None, **kwargs: object) -> UUID:
         kind = registry.get(name)
         assert kind is not None
-        new = prepare_call(kind, (), kwargs, options or SubmitOptions(), self._engine.config)
-        asyncio.run(self._engine.submit([new]))
-        return new.id
+        return asyncio.run(self._engine.submit(Call(name, kwargs, options or SubmitOptions(), kind))).id
 
     def submit_many(self, count: int) -> None:
         kind = registry.get("greet")
         assert kind is not None
-        config = self._engine.config
-        new = [prepare_call(kind, (), {"name": str(number)}, SubmitOptions(), config) for number in range(count)]
-        asyncio.run(self._engine.submit(new))
+        arguments = [{"name": str(number)} for number in range(count)]
+        asyncio.run(self._engine.submit_many(Call("greet", None, task_type=kind), arguments))
 
     def add(self, name: str, /, *, options: SubmitOptions | None = None, **kwargs: object) -> UUID:
         """A task that is not defined here."""
-        payload, given = codec.encode(kwargs, field="payload"), options or SubmitOptions()
-        new = new_task(name, payload, given, max_retries=0, timeout=None, retry=None)
-        asyncio.run(self._engine.submit([new]))
-        return new.id
+        call = Call(name, kwargs, options or SubmitOptions(), unknown=TaskOptions(max_retries=0))
+        return asyncio.run(self._engine.submit(call)).id
 
     def states(self) -> dict[str, str]:
         """Name -> state of everything in it."""

@@ -81,7 +81,7 @@ def test_doctor_warns_without_failing(cli: Cli):
 def test_doctor_fails_on_an_error(cli: Cli, queue: Queue, tmp_path: Path):
     queue.finished("greet", name="ada")
     with apsw.Connection(str(tmp_path / "tasks.db")) as connection:
-        connection.execute("UPDATE task_migrations SET version = 999")
+        connection.execute("UPDATE task_migrations SET version = 999 WHERE version = 2")
     connection.close()
     ran = cli("doctor")
     assert ran.code == 1, ran

@@ -20,8 +20,8 @@ from tasklib.engine import copying
 from tasklib.engine.engine import Engine
 from tasklib.server.tokens import Role, new_token
 from tasklib.stores.values import ControlChange, Filter, NameStats
-from tasklib.testing.suite.builders import beat_of, claim_one, in_phase, new_task, submit
 from tests.cli.running import Cli
+from tests.conformance.builders import beat_of, claim_one, in_phase, new_task, submit
 
 
 async def everything(engine: Engine) -> list[Task]:
@@ -151,6 +151,10 @@ def test_the_command(cli: Cli, tmp_path: Path):
     assert json.loads(again.out) == {"copied": 0, "already": 1, "refused": []}
     assert cli("copy", source, source).code == 2
     assert "FROM and TO" in cli("copy", source, target, "--database-url", source).err
+    mistyped = cli("copy", f"sqlite:///{tmp_path}/oen.db", target)
+    assert mistyped.code == 4
+    assert "there is no queue at" in mistyped.err
+    assert not (tmp_path / "oen.db").exists()
 
 
 def made_up(number: int, rng: random.Random) -> Task:

@@ -89,8 +89,8 @@ def test_the_claim_of_a_running_task_is_settled_like_any_other():
     kept = task("running", worker_id="anna", retry_policy={"base": 100.0, "multiplier": 1.0}, kwargs={"a": "ä"})
     claim = claims.claim_of(kept)
     assert (claim.kwargs, claim.started_at) == ('{"a": "\\u00e4"}', NOON)
-    assert decide.settle(claim, Failed("boom"), RetryPolicy.LIBRARY).due_in == 100
-    assert decide.settle(claim, Completed('{"value":1}'), RetryPolicy.LIBRARY)[:3] == (ID, 7, "anna")
+    assert decide.settle(claim, Failed("boom"), RetryPolicy()).due_in == 100
+    assert decide.settle(claim, Completed('{"value":1}'), RetryPolicy())[:3] == (ID, 7, "anna")
 
 
 @pytest.mark.parametrize("value", ["", None, 7, b"anna", "x" * 256, "a\0b", "\ud800"], ids=repr)

@@ -24,7 +24,7 @@ from tasklib.core.task import Claim, Task, TaskState
 
 NOON = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 ID = uuid7(1, 2, 3)
-POLICY = RetryPolicy.LIBRARY
+POLICY = RetryPolicy()
 
 
 def claim(retry_count: int = 0, max_retries: int = 3, retry_policy: RetryPolicy | None = None) -> Claim:

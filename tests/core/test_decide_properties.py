@@ -115,7 +115,7 @@ def test_a_whole_life(max_retries: int, events: list[tuple[Outcome, bool, bool]]
             version=version,
         )
         assert running.attempts == starts - released <= max_retries + 1
-        change = decide.expire(running, "lost") if expires else decide.settle(claim, outcome, RetryPolicy.LIBRARY)
+        change = decide.expire(running, "lost") if expires else decide.settle(claim, outcome, RetryPolicy())
         change = as_written(change, asked)
         released += change.state is TaskState.PENDING
         task = write(running, change)

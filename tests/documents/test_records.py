@@ -58,7 +58,7 @@ async def claim(engine: Engine, worker_id: str) -> Claim:
 
 async def complete(engine: Engine, claimed: Claim) -> None:
     """What a worker does last."""
-    change = decide.settle(claimed, Completed('{"value":true}', run_ms=6000), RetryPolicy.LIBRARY)
+    change = decide.settle(claimed, Completed('{"value":true}', run_ms=6000), RetryPolicy())
     assert await (await engine.store()).settle([change]) == [decide.Verdict.APPLIED]
 
 

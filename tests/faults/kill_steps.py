@@ -23,7 +23,7 @@ from tasklib import Config
 from tasklib.core.task import Task
 from tasklib.engine.backends import Backend, make_store
 from tasklib.stores.values import ControlChange, NameStats
-from tasklib.testing.suite.builders import claim, completed, failed, submit_several
+from tests.conformance.builders import claim, completed, failed, submit_several
 from tests.waiting import eventually
 
 URL = sys.argv[1]

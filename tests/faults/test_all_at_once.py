@@ -15,7 +15,7 @@ from tasklib.core.errors import TaskLibError
 from tasklib.core.task import Claim, Task
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import NameStats
-from tasklib.testing.suite.builders import claim_one, completed, expired, fetch, submit
+from tests.conformance.builders import claim_one, completed, expired, fetch, submit
 from tests.waiting import turns
 
 ROUNDS = 20

@@ -15,7 +15,7 @@ from tasklib.core.errors import TRANSIENT, StoreUnavailable
 from tasklib.engine.engine import Engine
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.values import Filter
-from tasklib.testing.suite.builders import apply, claim, completed, fetch, submit
+from tests.conformance.builders import apply, claim, completed, fetch, submit
 from tests.faults.standby import Standby, url_of, wait_for_standby
 from tests.queues import as_default
 from tests.servers import PostgresServer

@@ -11,7 +11,7 @@ from tasklib import Config, TaskState
 from tasklib.core.errors import TRANSIENT
 from tasklib.engine.engine import Engine
 from tasklib.stores.postgres import PostgresStore
-from tasklib.testing.suite.builders import ANNA, claim, completed, lease_of, new_task, submit_several
+from tests.conformance.builders import ANNA, claim, completed, lease_of, new_task, submit_several
 from tests.queues import as_default
 from tests.stores.proxy import WAYS, Proxy, Way
 from tests.waiting import eventually_async

@@ -1,4 +1,4 @@
-"""The schema is upgraded while the queue is at work. There is one step so far; here the next one is made up."""
+"""The schema is upgraded while the queue is at work. The next step is made up here."""
 
 import asyncio
 import time
@@ -16,13 +16,13 @@ from tasklib.engine.engine import Engine
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.postgres import schema as postgres_schema
 from tasklib.stores.queries import Step
-from tasklib.stores.sqlite import schema as sqlite_schema
-from tasklib.testing.suite.builders import submit
+from tasklib.stores.sql.migrate import STEPS
+from tests.conformance.builders import submit
 from tests.waiting import eventually_async
 from tests.worker import app
 from tests.worker.processes import fleet_on
 
-NEXT = "0002_made_up"
+NEXT = "9999_made_up"
 LONG = 60
 
 Upgrade = Callable[[], None]
@@ -34,17 +34,20 @@ def shared_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
+def add_step(monkeypatch: pytest.MonkeyPatch, column: str) -> None:
+    """A migration behind the newest one."""
+    name = f"9999_{column}"
+    for engine, table in (("postgres", "{schema}.tasks"), ("sqlite", "tasks")):
+        step = Step(len(STEPS[engine]) + 1, name, f"ALTER TABLE {table} ADD COLUMN {column} text;")
+        monkeypatch.setitem(STEPS, engine, [*STEPS[engine], step])
+
+
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Upgrade:
     """From here on this process is the new version; processes that it starts are still the old one."""
 
     def upgrade() -> None:
-        of_postgres = Step(2, NEXT, "ALTER TABLE {schema}.tasks ADD COLUMN made_up text;")
-        of_sqlite = Step(2, NEXT, "ALTER TABLE tasks ADD COLUMN made_up text;")
-        monkeypatch.setattr(postgres_schema, "STEPS", [*postgres_schema.STEPS, of_postgres])
-        monkeypatch.setattr(postgres_schema, "NEWEST", 2)
-        monkeypatch.setattr(sqlite_schema, "STEPS", [*sqlite_schema.STEPS, of_sqlite])
-        monkeypatch.setattr(sqlite_schema, "CURRENT", 2)
+        add_step(monkeypatch, "made_up")
 
     return upgrade
 
@@ -112,11 +115,11 @@ async def test_a_migration_that_has_to_wait_does_not_hold_up_the_queue(
     """Fault 23, no long exclusive lock: a forgotten transaction reads the table. PostgreSQL would line everybody up
     behind the migration that waits for it; so the migration steps back and tries again, and then says who must end."""
     server, _, schema = postgres_url.partition("?schema=")
-    store = PostgresStore(postgres_url)
     with psycopg.connect(server) as reader:
         async with submits_without_end(postgres_url) as submits:
             reader.execute(f"SELECT count(*) FROM {schema}.tasks")
             upgrade()
+            store = PostgresStore(postgres_url)
             migrating = asyncio.create_task(store.migrate())
             await eventually_async(lambda: max(submits, default=0) > 0.5, LONG)  # it waited for the migration
             seen = len(submits)
@@ -126,10 +129,10 @@ async def test_a_migration_that_has_to_wait_does_not_hold_up_the_queue(
             assert await migrating == [NEXT]
             assert max(submits) < 5, "nobody waited for long"
         monkeypatch.setattr(postgres_schema, "PATIENCE_SECONDS", 0.0)
-        monkeypatch.setattr(postgres_schema, "NEWEST", 3)
-        third = Step(3, "0003_made_up", "ALTER TABLE {schema}.tasks ADD COLUMN third text;")
-        monkeypatch.setattr(postgres_schema, "STEPS", [*postgres_schema.STEPS, third])
+        add_step(monkeypatch, "another")
+        newer = PostgresStore(postgres_url)
         reader.execute(f"SELECT count(*) FROM {schema}.tasks")
         with pytest.raises(StoreBusy, match="transaction"):
-            await store.migrate()
+            await newer.migrate()
+        await newer.close()
     await store.close()

@@ -4,11 +4,13 @@ from tests.guards.fencing import SQLITE, one, suite
 from tests.guards.guard import Cut, Guard
 
 CLAIM = "stores/postgres/claim.sql"
+SUBMIT = "stores/sql/submit.py"
 CORE_LIMITS = "core/limits.py"
 NATS_CLAIMS = "stores/nats/claims.py"
-FIT = (
-    "t.state IN ('pending', 'failed') AND t.completed_at IS NULL AND coalesce(t.next_retry_at, t.scheduled_at) <= :now"
-)
+SQL_CLAIM = "stores/sql/claim.py"
+SQLITE_CLAIM = "stores/sqlite/claim.sql"
+SQLITE_CLAIMING = "stores/sqlite/claiming.py"
+DUE = ('"due": _DUE,', '"due": "true",')
 ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
 PG = "tests/stores/postgres/test_store.py::"
 HANDS = f"{PG}test_a_row_in_other_hands_holds_up_no_claim"
@@ -20,6 +22,11 @@ NATS_LOST = (
 UNIQUE = "tests/stores/test_constraints.py::test_what_a_unique_index_keeps_out_is_refused_by_its_name"
 TRIGGER = "tests/stores/test_constraints.py::test_what_a_trigger_drops_is_not_called_stored"
 APART = "tests/worker/test_apart.py::"
+
+
+def each_engine(test: str) -> list[str]:
+    return [suite(test, store) for store in ("sqlite", "postgres", "nats")]
+
 
 KEYS = (
     one(
@@ -47,11 +54,12 @@ KEYS = (
 
 KEPT_OUT = (
     one(
-        "postgres: only a submit that is there is taken for one whose reply was lost",
-        "stores/postgres/submits.py",
-        "if not await calls.run(_any_stored(calls, tasks)):",
+        "only a submit that is there is taken for one whose reply was lost",
+        SUBMIT,
+        "if not (yield from existing([task.id for task in tasks])):",
         f"{UNIQUE}[postgres-lone]",
         f"{UNIQUE}[postgres-batch]",
+        f"{UNIQUE}[sqlite-lone]",
         put="if False:",
     ),
     one(
@@ -62,18 +70,14 @@ KEPT_OUT = (
         put="ON CONFLICT DO NOTHING",
     ),
     one(
-        "postgres: a lone task that a trigger dropped is not stored",
-        "stores/postgres/submits.py",
-        'if created_at is None and statement.get_statusmsg() != "INSERT 0 1":',
+        "tasks that a trigger dropped are not stored",
+        SUBMIT,
+        "if stored < len(tasks):",
         f"{TRIGGER}[postgres-lone]",
-        put="if False:",
-    ),
-    one(
-        "postgres: tasks of a batch that a trigger dropped are not stored",
-        "stores/postgres/submits.py",
-        "if stored != number:",
         f"{TRIGGER}[postgres-alike]",
         f"{TRIGGER}[postgres-batch]",
+        f"{TRIGGER}[sqlite-lone]",
+        f"{TRIGGER}[sqlite-batch]",
         put="if False:",
     ),
     Guard(
@@ -103,20 +107,11 @@ KEPT_OUT = (
         put="keep",
     ),
     one(
-        "sqlite: a lone submit passes over its own row alone",
-        SQLITE,
-        "ON CONFLICT (id) DO NOTHING",
-        f"{UNIQUE}[sqlite-lone]",
+        "sqlite: a submit with a key passes over its key's row alone",
+        "stores/sqlite/submit.sql",
+        "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
+        f"{UNIQUE}[sqlite-key]",
         put="ON CONFLICT DO NOTHING",
-        within="-- name: insert_one",
-    ),
-    one(
-        "sqlite: a task that a trigger dropped is not stored",
-        "stores/sqlite/inserting.py",
-        "if stored < len(tasks):",
-        f"{TRIGGER}[sqlite-lone]",
-        f"{TRIGGER}[sqlite-batch]",
-        put="if False:",
     ),
 )
 
@@ -155,11 +150,11 @@ ATTEMPTS = (
     ),
     one(
         "sqlite: what runs alone is not prefetched",
-        "stores/sqlite/claims.py",
-        "if not row[14] and",
+        SQLITE_CLAIMING,
+        "found.alone or found.name in limited",
         suite("test_a_last_attempt_is_never_prefetched", "sqlite"),
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "sqlite"),
-        put="if",
+        put="found.name in limited",
     ),
     one(
         "postgres: what runs alone is not prefetched",
@@ -179,18 +174,11 @@ ATTEMPTS = (
         put="allowed.limited(found.name)",
     ),
     one(
-        "sqlite: what lost two workers starts apart",
-        SQLITE,
-        " OR coalesce(json_extract(t.history, '$[#-2].lost'), 0) = 1",
+        "sql: what lost two workers starts apart",
+        "stores/sql/columns.py",
+        " OR {{lost_before}}",
         suite("test_a_task_that_lost_two_workers_starts_apart", "sqlite"),
-        within="-- name: claim_columns",
-    ),
-    one(
-        "postgres: what lost two workers starts apart",
-        CLAIM,
-        " OR coalesce(t.history -> -2 -> 'lost' = 'true', false)",
         suite("test_a_task_that_lost_two_workers_starts_apart", "postgres"),
-        within="-- name: claim",
     ),
     one(
         "nats: what lost two workers starts apart",
@@ -237,6 +225,7 @@ LOCKS = (
         CLAIM,
         "FOR UPDATE SKIP LOCKED",
         f"{HANDS}[claim]",
+        f"{HANDS}[limit]",
         put="FOR UPDATE",
         within="-- name: claim",
     ),
@@ -249,34 +238,25 @@ LOCKS = (
         within="-- name: promote",
     ),
     one(
-        "postgres: a claim under limits passes over what others hold",
-        CLAIM,
-        "FOR UPDATE SKIP LOCKED",
-        f"{HANDS}[limit]",
-        put="FOR UPDATE",
-        within="-- name: claim_under_limits",
-    ),
-    one(
         "sqlite: a task is taken at the version that was seen",
-        SQLITE,
-        " AND t.version = :version",
+        SQLITE_CLAIM,
+        " AND version = :version",
         suite("test_another_version_is_not_taken", "sqlite"),
-        within="-- name: take",
-    ),
-    Guard(
-        "postgres: a task is taken at the version that was seen",
-        (
-            Cut(CLAIM, "id = $1::uuid AND version = $2::int", "id = $1::uuid AND $2::int IS NOT NULL", "-- name: take"),
-            Cut(CLAIM, "AND t.version = $2::int AND", "AND", "-- name: take"),
-        ),
-        (suite("test_another_version_is_not_taken", "postgres"),),
+        within="-- name: claim_by_id",
     ),
     one(
-        "postgres: a taken task is looked at once more when it is written",
+        "postgres: a task is taken at the version that was seen",
         CLAIM,
-        "AND t.version = $2::int AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL",
+        " AND version = :version::int",
+        suite("test_another_version_is_not_taken", "postgres"),
+        within="-- name: claim_by_id",
+    ),
+    one(
+        "postgres: a task that somebody has taken is not taken again",
+        CLAIM,
+        " AND version = :version::int AND state IN ('pending', 'failed') AND completed_at IS NULL",
         f"{PG}test_a_task_that_was_taken_meanwhile_is_not_taken_again",
-        within="-- name: take",
+        within="-- name: claim_by_id",
     ),
     one(
         "nats: a task is taken at the version that was seen",
@@ -287,18 +267,15 @@ LOCKS = (
     Guard(
         "sqlite: what is not due is not claimed",
         (
-            Cut(SQLITE, "due <= now\nFROM scheduled", "true\nFROM scheduled", "-- name: insert"),
-            Cut(SQLITE, FIT, "true", "-- name: pick"),
+            Cut("stores/sqlite/submit.sql", "due <= now", "true"),
+            Cut(SQLITE_CLAIMING, *DUE),
         ),
         (suite("test_a_delayed_task_is_claimed_when_it_is_due_and_not_before", "sqlite"),),
     ),
-    one(
+    Guard(
         "sqlite: a row edited while it was ready is looked at again",
-        SQLITE,
-        FIT,
-        "tests/stores/test_hand_edits.py::test_a_task_put_off_by_hand_waits[sqlite]",
-        put="true",
-        within="-- name: pick",
+        (Cut(SQLITE_CLAIMING, *DUE),),
+        ("tests/stores/test_hand_edits.py::test_a_task_put_off_by_hand_waits[sqlite]",),
     ),
     one(
         "postgres: a row edited while it was ready is looked at again",
@@ -312,59 +289,84 @@ LOCKS = (
 
 LIMITS = (
     one(
-        "sqlite and nats: a rate takes its tokens",
+        "a rate takes its tokens",
         CORE_LIMITS,
-        "control.tokens_at(self._now) - number",
-        suite("test_a_slow_rate_lets_one_start", "sqlite"),
-        suite("test_a_slow_rate_lets_one_start", "nats"),
-        put="control.tokens_at(self._now)",
+        "self.tokens_at(now) - number",
+        *each_engine("test_a_slow_rate_lets_one_start"),
+        put="self.tokens_at(now)",
     ),
     one(
-        "sqlite and nats: a concurrency limit counts what runs",
+        "a concurrency limit counts what runs",
         CORE_LIMITS,
-        "control.concurrency - running",
-        suite("test_never_more_at_once", "sqlite"),
-        suite("test_never_more_at_once", "nats"),
+        "control.concurrency - self._running.get(name, 0)",
+        *each_engine("test_never_more_at_once"),
         put="control.concurrency",
     ),
     one(
-        "postgres: a rate is read under the lock of its row",
-        CLAIM,
-        "    ORDER BY c.name\n    FOR UPDATE\n",
-        f"{PG}test_a_rate_is_read_after_whoever_has_it",
-        within="-- name: claim_under_limits",
+        "a token that lacks less than a millionth is one",
+        CORE_LIMITS,
+        "control.tokens_at(self._now) + EPSILON",
+        *each_engine("test_a_token_that_lacks_less_than_a_millionth_is_one"),
+        put="control.tokens_at(self._now)",
     ),
     one(
-        "postgres: a rate takes its tokens",
-        CLAIM,
-        "tokens = u.tokens",
+        "sql: the tokens that were taken are stored",
+        "stores/sql/shared.sql",
+        "SET tokens = b.tokens",
+        suite("test_a_slow_rate_lets_one_start", "sqlite"),
         suite("test_a_slow_rate_lets_one_start", "postgres"),
-        put="tokens = c.tokens",
-        within="-- name: claim_under_limits",
+        put="SET tokens = c.tokens",
+        within="-- name: spend_tokens",
     ),
     one(
-        "postgres: what runs is counted under the lock of the limit",
-        CLAIM,
-        "ORDER BY name\nFOR UPDATE;",
-        f"{PG}test_what_runs_is_counted_after_whoever_has_the_limit",
-        put="ORDER BY name;",
-        within="-- name: lock_concurrency",
+        "postgres: limits are read under the locks of their rows",
+        "stores/postgres/look.sql",
+        " FOR UPDATE",
+        f"{PG}test_a_rate_is_read_after_whoever_has_it",
+        f"{PG}test_what_runs_is_counted_after_whoever_has_the_limit[claim]",
+        within="-- name: lock_controls",
     ),
     one(
-        "postgres: nothing is claimed under a limit before the count",
-        CLAIM,
-        "WHERE NOT needs_count AND NOT EXISTS (SELECT FROM uncounted)",
-        f"{PG}test_a_limited_type_is_next_when_all_before_it_is_in_other_hands",
-        put="WHERE NOT EXISTS (SELECT FROM uncounted)",
-        within="-- name: claim_under_limits",
+        "sql: a claim that has something does not begin again because of what another saw",
+        SQL_CLAIM,
+        "        if taken.limits_apply:\n",
+        "tests/stores/test_claim_steps.py::test_what_one_claim_saw_does_not_make_another_forget_what_it_has",
+        put="        if taken.limits_apply or self._limited:\n",
+        within="def claim",
     ),
     one(
-        "postgres: a taken task takes its token",
+        "sql: a task is taken within what is counted under the lock",
+        SQL_CLAIM,
+        "if not limits.allows(names[0]):",
+        f"{PG}test_what_runs_is_counted_after_whoever_has_the_limit[take]",
+        put="if False:",
+        within="def claim_by_id",
+    ),
+    one(
+        "postgres: a limit turns the everyday claim away",
         CLAIM,
-        "tokens = b.tokens - 1",
+        "WHERE (paused OR limited)",
+        suite("test_never_more_at_once", "postgres"),
+        suite("test_a_slow_rate_lets_one_start", "postgres"),
+        put="WHERE (paused)",
+        within="-- name: claim",
+    ),
+    one(
+        "sqlite: a limit turns the everyday claim away",
+        SQLITE_CLAIM,
+        " OR concurrency IS NOT NULL OR coalesce(operator_rate, default_rate, 0) <> 0",
+        suite("test_never_more_at_once", "sqlite"),
+        suite("test_a_slow_rate_lets_one_start", "sqlite"),
+        within="-- name: survey",
+    ),
+    one(
+        "sql: a taken task takes its token",
+        SQL_CLAIM,
+        "yield from _spend(limits, found)",
+        suite("test_a_rate_holds_for_taking_and_claiming_together", "sqlite", "work"),
         suite("test_a_rate_holds_for_taking_and_claiming_together", "postgres", "work"),
-        put="tokens = b.tokens",
-        within="-- name: take",
+        put="pass",
+        within="def claim_by_id",
     ),
     one(
         "nats: claims under one limit exclude each other",
@@ -383,21 +385,23 @@ LIMITS = (
 )
 
 PAUSES = (
-    Guard(
-        "sqlite: a pause holds inside the claim",
-        (Cut(CORE_LIMITS, "if control.paused:", "if False:", "def cap"),),
-        (
-            suite("test_a_paused_type_gives_nothing", "sqlite"),
-            suite("test_nothing_is_taken_under_a_pause", "sqlite", "work"),
-        ),
+    one(
+        "sql: a pause holds inside the claim",
+        CORE_LIMITS,
+        "if control.paused:",
+        suite("test_a_paused_type_gives_nothing", "sqlite"),
+        suite("test_a_paused_type_gives_nothing", "postgres"),
+        put="if False:",
+        within="def cap",
     ),
-    Guard(
-        "sqlite: a pause of all types holds inside the claim",
-        (
-            Cut(CORE_LIMITS, "if control.paused:", "if control.paused and name:", "def cap"),
-            Cut("stores/sqlite/claims.py", "if not permits.paused(ALL):", "if True:"),
-        ),
-        (suite("test_all_types_can_be_paused", "sqlite"),),
+    one(
+        "sql: a pause of all types holds inside the claim",
+        CORE_LIMITS,
+        "if control.paused:",
+        suite("test_all_types_can_be_paused", "sqlite"),
+        suite("test_all_types_can_be_paused", "postgres"),
+        put="if control.paused and name:",
+        within="def cap",
     ),
     Guard(
         "nats: a pause holds inside the claim",
@@ -417,21 +421,26 @@ PAUSES = (
         within="-- name: claim",
     ),
     one(
-        "postgres: a pause holds inside the claim under limits",
-        CLAIM,
-        "WHERE paused OR permit_in > 0 OR full_up",
-        suite("test_a_paused_type_gives_nothing", "postgres"),
-        suite("test_all_types_can_be_paused", "postgres"),
-        put="WHERE permit_in > 0 OR full_up",
-        within="-- name: claim_under_limits",
+        "sqlite: a pause turns the everyday claim away",
+        SQLITE_CLAIM,
+        "WHERE paused OR ",
+        suite("test_a_paused_type_gives_nothing", "sqlite"),
+        put="WHERE ",
+        within="-- name: survey",
     ),
     one(
         "postgres: nothing is taken under a pause",
         CLAIM,
-        "WHERE paused OR needs_count",
+        "c.paused OR ",
         suite("test_nothing_is_taken_under_a_pause", "postgres", "work"),
-        put="WHERE needs_count",
-        within="-- name: take",
+        within="-- name: claim_by_id",
+    ),
+    one(
+        "sqlite: nothing is taken under a pause",
+        SQLITE_CLAIM,
+        "c.paused OR ",
+        suite("test_nothing_is_taken_under_a_pause", "sqlite", "work"),
+        within="-- name: claim_by_id",
     ),
 )
 
@@ -451,6 +460,14 @@ LEASES = (
         suite("test_a_lease_that_ran_out_is_lost", "postgres"),
         put="(:offset::interval IS NOT NULL)\n",
         within="-- name: lost_leases",
+    ),
+    one(
+        "nats: what runs without a lease is lost",
+        "stores/nats/operates.py",
+        "found.locked is None or ",
+        suite("test_what_runs_without_a_lease_is_lost", "nats"),
+        put="found.locked is not None and ",
+        within="async def lost_leases",
     ),
     one(
         "a running task is taken over only when its lease has run out",

@@ -4,7 +4,8 @@ from tests.guards.guard import Cut, Guard
 
 SUITE = "tests/stores/test_conformance.py::TestStores::"
 SQLITE = "stores/sqlite/queries.sql"
-POSTGRES = "stores/postgres/queries.sql"
+SQLITE_SETTLE = "stores/sqlite/settle.sql"
+POSTGRES = "stores/postgres/settle.sql"
 NATS = "stores/nats/settles.py"
 
 
@@ -24,128 +25,113 @@ LISTED_BESIDE = "test_beside_a_lease_that_expired_an_extended_one_stays"
 OLD_EXTENDS = "test_an_old_claim_cannot_extend"
 OTHER_EXTENDS = "test_another_worker_cannot_extend"
 ASKED = "test_what_ends_without_completing_after_it_was_asked_is_cancelled"
-EACH_EXTENDS = "test_each_lease_of_a_batch_has_its_own_answer"
 
 SQLITE_GUARDS = (
     one(
         "sqlite: a completion is judged by its version",
-        SQLITE,
+        SQLITE_SETTLE,
         " AND t.version = b.version",
         suite(VERSION, "sqlite", "completed"),
-        within="-- name: match_completed",
+        within="-- name: complete",
     ),
     one(
         "sqlite: a completion is judged by its worker",
-        SQLITE,
+        SQLITE_SETTLE,
         " AND t.worker_id = b.worker_id",
         suite(WORKER, "sqlite", "completed"),
-        within="-- name: match_completed",
-    ),
-    one(
-        "sqlite: the lost of a batch are told by their version",
-        SQLITE,
-        " AND t.version = b.version",
-        suite(BESIDE, "sqlite", "completed"),
-        within="-- name: held_completions",
-    ),
-    one(
-        "sqlite: the lost of a batch are told by their worker",
-        SQLITE,
-        " AND t.worker_id = b.worker_id",
-        suite(BESIDE, "sqlite", "completed"),
-        within="-- name: held_completions",
+        within="-- name: complete",
     ),
     one(
         "sqlite: a completion is written under its version",
-        SQLITE,
-        " AND version = NEW.version",
+        SQLITE_SETTLE,
+        " AND tasks.version = b.version",
         suite(BESIDE, "sqlite", "completed"),
-        within="CREATE TEMP TRIGGER complete",
+        within="-- name: complete",
     ),
     one(
         "sqlite: a completion is written under its worker",
-        SQLITE,
-        " AND worker_id = NEW.worker_id",
+        SQLITE_SETTLE,
+        " AND tasks.worker_id = b.worker_id",
         suite(BESIDE, "sqlite", "completed"),
-        within="CREATE TEMP TRIGGER complete",
+        within="-- name: complete",
     ),
     one(
         "sqlite: failures and releases are judged by their version",
-        SQLITE,
+        SQLITE_SETTLE,
         "(b.version IS NULL OR t.version = b.version)",
         suite(VERSION, "sqlite", "failed"),
         suite(VERSION, "sqlite", "released"),
         put="true",
-        within="-- name: match_settled",
+        within="-- name: settle",
     ),
     one(
         "sqlite: failures and releases are judged by their worker",
-        SQLITE,
+        SQLITE_SETTLE,
         "AND t.worker_id IS b.worker_id",
         suite(WORKER, "sqlite", "failed"),
         suite(WORKER, "sqlite", "released"),
-        within="-- name: match_settled",
+        within="-- name: settle",
     ),
     one(
         "sqlite: an expiry is judged by the lease it saw",
-        SQLITE,
+        SQLITE_SETTLE,
         "(b.locked_until IS NULL OR t.locked_until = b.locked_until)",
         suite(LISTED, "sqlite"),
         put="true",
-        within="-- name: match_settled",
+        within="-- name: settle",
     ),
     one(
         "sqlite: failures and releases are written under their version",
-        SQLITE,
-        "(NEW.version IS NULL OR version = NEW.version)",
+        SQLITE_SETTLE,
+        "(b.version IS NULL OR tasks.version = b.version)",
         suite(BESIDE, "sqlite", "failed"),
         suite(BESIDE, "sqlite", "released"),
         put="true",
-        within="CREATE TEMP TRIGGER settle",
+        within="-- name: settle",
     ),
     one(
         "sqlite: failures and releases are written under their worker",
-        SQLITE,
-        "AND worker_id IS NEW.worker_id",
+        SQLITE_SETTLE,
+        "AND tasks.worker_id IS b.worker_id",
         suite(BESIDE, "sqlite", "failed"),
         suite(BESIDE, "sqlite", "released"),
-        within="CREATE TEMP TRIGGER settle",
+        within="-- name: settle",
     ),
     one(
         "sqlite: an expiry is written under the lease it saw",
-        SQLITE,
-        "(NEW.locked_until IS NULL OR locked_until = NEW.locked_until)",
+        SQLITE_SETTLE,
+        "(b.locked_until IS NULL OR tasks.locked_until = b.locked_until)",
         suite(LISTED_BESIDE, "sqlite"),
         put="true",
-        within="CREATE TEMP TRIGGER settle",
+        within="-- name: settle",
     ),
     one(
         "sqlite: an extension is judged by its version",
-        SQLITE,
+        SQLITE_SETTLE,
         " AND t.version = b.version",
         suite(OLD_EXTENDS, "sqlite"),
-        within="-- name: match_extended",
+        within="-- name: extend",
     ),
     one(
         "sqlite: an extension is judged by its worker",
-        SQLITE,
+        SQLITE_SETTLE,
         " AND t.worker_id = b.worker_id",
         suite(OTHER_EXTENDS, "sqlite"),
-        within="-- name: match_extended",
+        within="-- name: extend",
     ),
     one(
         "sqlite: an extension is written under its version",
-        SQLITE,
-        " AND version = NEW.version",
+        SQLITE_SETTLE,
+        " AND tasks.version = b.version",
         suite(OLD_EXTENDS, "sqlite"),
-        within="CREATE TEMP TRIGGER extend",
+        within="-- name: extend",
     ),
     one(
         "sqlite: an extension is written under its worker",
-        SQLITE,
-        " AND worker_id = NEW.worker_id",
+        SQLITE_SETTLE,
+        " AND tasks.worker_id = b.worker_id",
         suite(OTHER_EXTENDS, "sqlite"),
-        within="CREATE TEMP TRIGGER extend",
+        within="-- name: extend",
     ),
     one(
         "sqlite: a task is deleted under its version",
@@ -161,12 +147,18 @@ SQLITE_GUARDS = (
         suite("test_an_unfinished_task_is_not", "sqlite", "running"),
         within="-- name: delete",
     ),
-    one(
+    Guard(
         "sqlite: a request to stop decides in the write",
-        "stores/sqlite/settling.py",
-        "if asked and change.if_asked is not None:",
-        *(suite(ASKED, "sqlite", case) for case in ("failed", "final", "released", "snoozed")),
-        put="if False:",
+        (
+            Cut(
+                SQLITE_SETTLE,
+                "t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL AS asked",
+                "false AS asked",
+            ),
+            Cut(SQLITE_SETTLE, "tasks.cancel_requested_at IS NULL OR b.asked_entry IS NULL", "true"),
+            Cut(SQLITE_SETTLE, "tasks.cancel_requested_at IS NOT NULL AND b.asked_entry", "false AND b.asked_entry"),
+        ),
+        tuple(suite(ASKED, "sqlite", case) for case in ("failed", "final", "released", "snoozed")),
     ),
 )
 

@@ -26,11 +26,17 @@ FILES = (
         within="def try_here",
     ),
     one(
-        "sqlite: a file that is gone is not made anew while another store, or the parent of a fork, has it open",
+        "sqlite: a file that is gone is not made anew while another store has it open",
         LANE,
-        "if lane._path == self._path and not lane._closing.is_set() and (gone := lane._gone()) is not None:",
-        f"{NAMES}test_a_fork_does_not_make_a_missing_file",
-        f"{NAMES}test_another_store_of_the_process_does_not_make_a_missing_file",
+        "create=not known",
+        f"{NAMES}test_a_file_that_goes_while_another_store_opens_it_is_not_made_anew",
+        put="create=True",
+    ),
+    one(
+        "sqlite: a process does not open two files under one name",
+        LANE,
+        "if (gone := lane._gone()) is not None:",
+        f"{NAMES}test_another_store_of_the_process_does_not_open_what_took_the_place_of_the_file",
         put="if (gone := None) is not None:",
     ),
     one(

@@ -1,7 +1,7 @@
 """What is refused at the border, what is cut, and what is taken literally."""
 
 from tests.guards.claims import DECIDE
-from tests.guards.fencing import SQLITE, one, suite
+from tests.guards.fencing import POSTGRES, SQLITE_SETTLE, one, suite
 
 CODEC = "core/codec.py"
 OPTIONS = "core/options.py"
@@ -111,7 +111,26 @@ VALUES = (
         'codec.vet(text.decode(), field="payload", limit=limit)',
         "tests/tq/test_options.py::test_the_size_limit_of_payloads_is_a_setting",
         put='codec.vet(text.decode(), field="payload", limit=2**30)',
-        within="def encode_payload",
+        within="def _encode",
+    ),
+    one(
+        "arguments are checked by what a worker has published",
+        "core/schemas.py",
+        "        if problems:",
+        "tests/test_same_row.py::test_bad_arguments_are_refused_alike[schema-missing]",
+        put="        if False:",
+    ),
+    one(
+        "a refusal by a schema does not repeat what was given",
+        "core/schemas.py",
+        ', mask="the value"',
+        "tests/test_same_row.py::test_bad_arguments_are_refused_alike[schema-no date]",
+    ),
+    one(
+        "a schema fetches nothing",
+        "core/schemas.py",
+        "retriever=_refuse, ",
+        "tests/test_same_row.py::test_a_schema_fetches_nothing",
     ),
     one(
         "a result has a limit",
@@ -168,17 +187,17 @@ CUTS = (
     ),
     one(
         "sqlite: the history is bounded",
-        SQLITE,
-        "json_array_length(history) >= NEW.most",
+        SQLITE_SETTLE,
+        "json_array_length(tasks.history) >= :history_limit",
         suite("test_it_is_bounded_and_keeps_the_first_and_the_latest", "sqlite"),
-        put="NEW.most < 0",
+        put=":history_limit < 0",
     ),
     one(
         "postgres: the history is bounded",
-        "stores/postgres/queries.sql",
-        "jsonb_array_length(t.history) >= $19::int",
+        POSTGRES,
+        "jsonb_array_length(t.history) >= :history_limit::int",
         suite("test_it_is_bounded_and_keeps_the_first_and_the_latest", "postgres"),
-        put="$19::int < 0",
+        put=":history_limit::int < 0",
     ),
     one(
         "nats: the history is bounded",
@@ -198,32 +217,25 @@ CUTS = (
 
 LITERAL = (
     one(
-        "sqlite: a prefix is taken literally",
-        "stores/sqlite/filters.py",
-        "substr(f.name, 1, length(:name_prefix)) = :name_prefix",
+        "sql: a prefix is taken literally",
+        "stores/sql/lists.sql",
+        "substr(t.name, 1, length(CAST(:name_prefix AS text))) = CAST(:name_prefix AS text)",
         suite("test_by_prefix_taken_literally", "sqlite", "_-expected4"),
-        put="f.name LIKE :name_prefix || '%'",
+        put="t.name LIKE CAST(:name_prefix AS text) || '%'",
     ),
     one(
         "sqlite: an error's text is taken literally",
-        "stores/sqlite/filters.py",
-        "instr(lower(f.error), lower(:error_text)) > 0",
+        "stores/sqlite/list.sql",
+        "instr(lower(t.error), lower(:error_text)) > 0",
         suite("test_by_error_text_taken_literally", "sqlite"),
-        put="f.error LIKE '%' || :error_text || '%'",
-    ),
-    one(
-        "postgres: a prefix is taken literally",
-        "stores/postgres/list.sql",
-        "starts_with(name, {value}::text)",
-        suite("test_by_prefix_taken_literally", "postgres", "%-expected3"),
-        put="name LIKE {value}::text || '%'",
+        put="t.error LIKE '%' || :error_text || '%'",
     ),
     one(
         "postgres: an error's text is taken literally",
         "stores/postgres/list.sql",
-        "strpos(lower(error), lower({value}::text)) > 0",
+        "strpos(lower(t.error), lower(:error_text::text)) > 0",
         suite("test_by_error_text_taken_literally", "postgres"),
-        put="error ILIKE '%' || {value}::text || '%'",
+        put="t.error ILIKE '%' || :error_text::text || '%'",
     ),
     one(
         "nats: no two texts share a key",
@@ -347,7 +359,7 @@ QUEUES = (
     one(
         "a command that reads makes no queue",
         "cli/session.py",
-        "if not creates and (fresh or not await _has_schema(engine)):",
+        "if not creates:",
         "tests/cli/test_reaching.py::test_what_reads_makes_no_queue",
         put="if False:",
     ),

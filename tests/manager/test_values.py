@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tasklib import InvalidConfig, InvalidInput, InvalidOption, InvalidValue, TaskManager
 from tasklib.core.envelope import pack, unpack
 from tasklib.doors.blocking import run_blocking
-from tasklib.testing.suite.builders import same_value
+from tests.conformance.builders import same_value
 
 VALUES: list[Any] = [
     {"order_id": "123", "nested": {"list": [1, 2.5, None, True, "ä€𝄞"]}},
@@ -166,7 +166,6 @@ def test_an_exception_that_cannot_be_printed_is_recorded(manager: TaskManager):
     [
         ({"max_attempts": -1}, "max_attempts"),
         ({"max_attempts": True}, "max_attempts"),
-        ({"max_attempts": None}, "max_attempts"),
         ({"max_attempts": 2**31}, "max_attempts"),
         ({"idempotency_key": ""}, "idempotency_key"),
         ({"idempotency_key": "x" * 256}, "idempotency_key"),

@@ -12,7 +12,7 @@ from tasklib.core.task import Claim, Task
 from tasklib.stores import values
 from tasklib.stores.base import Store
 from tasklib.stores.values import ClaimRequest
-from tasklib.testing.suite.builders import beat_of, next_id
+from tests.conformance.builders import beat_of, next_id
 from tests.model.benches import Bench
 from tests.model.ground import Ground, has, of_age
 from tests.model.queue import LOST, Ending, Held

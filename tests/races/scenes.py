@@ -13,7 +13,7 @@ from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store
 from tasklib.stores.values import NameStats
-from tasklib.testing.suite.builders import claim, completed, failed, lease_of, released, stopped, submit
+from tests.conformance.builders import claim, completed, failed, lease_of, released, stopped, submit
 from tests.races.turns import Choose, Stepping, Turns
 
 LEASE = 1000.0

@@ -17,7 +17,7 @@ from tasklib.core.errors import StoreUnavailable
 from tasklib.core.task import Claim, Task
 from tasklib.stores.base import Store
 from tasklib.stores.values import ControlChange, NameStats
-from tasklib.testing.suite.builders import (
+from tests.conformance.builders import (
     ANNA,
     cancelled,
     claim,

@@ -10,7 +10,7 @@ from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
 from tasklib.server.tokens import Role
 from tasklib.stores.values import ControlChange
-from tasklib.testing.suite.builders import apply, beat_of, claim_one, completed, failed, released, submit
+from tests.conformance.builders import apply, beat_of, claim_one, completed, failed, released, submit
 from tests.core.test_redact import SECRET_NAMES
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
 from tests.secrets import SECRET_TEXTS, SECRET_URLS

@@ -18,7 +18,7 @@ from tasklib.server.limits import StreamCap
 from tasklib.server.meters import Meters
 from tasklib.server.problems import Refused
 from tasklib.stores.values import ControlChange, Point
-from tasklib.testing.suite.builders import apply, beat_of, claim_one, completed, failed, submit
+from tests.conformance.builders import apply, beat_of, claim_one, completed, failed, submit
 from tests.server.conftest import client_of, make_app, refused
 from tests.waiting import eventually_async
 

@@ -13,7 +13,7 @@ from tasklib.core.errors import InvalidConfig
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings
-from tasklib.testing.suite.builders import beat_of, claim, claim_one, in_phase, submit, submit_several
+from tests.conformance.builders import beat_of, claim, claim_one, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
 

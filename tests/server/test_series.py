@@ -11,7 +11,7 @@ from tasklib.core.decide import LATENCY_BOUNDS_MS, bucket_of
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server.series import MOST_POINTS, percentile
-from tasklib.testing.suite.builders import apply, claim_one, completed, failed, in_phase, submit
+from tests.conformance.builders import apply, claim_one, completed, failed, in_phase, submit
 from tests.server.conftest import refused
 
 

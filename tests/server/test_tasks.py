@@ -18,7 +18,7 @@ from tasklib.core.retry import RetryPolicy
 from tasklib.engine.engine import Engine
 from tasklib.server import bulk, tasks
 from tasklib.server.app import ROUTERS
-from tasklib.testing.suite.builders import apply, claim_one, completed, failed, in_phase, submit, submit_several
+from tests.conformance.builders import apply, claim_one, completed, failed, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
 NOBODY = uuid.UUID(int=7)
@@ -29,7 +29,7 @@ async def test_submit_and_get(api: httpx.AsyncClient):
     answer = await api.post("/api/tasks", json={"type": "crawl", "payload": payload})
     assert answer.status_code == 201
     made = answer.json()
-    assert set(made) == {"id", "type", "status", "createdAt"}
+    assert set(made) == {"id", "type", "status", "createdAt", "validated"}
     assert (made["type"], made["status"]) == ("crawl", "pending")
     assert made["createdAt"].endswith("Z")
     assert answer.headers["location"] == f"/api/tasks/{made['id']}"

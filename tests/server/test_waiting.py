@@ -9,7 +9,7 @@ import pytest
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange
-from tasklib.testing.suite.builders import beat_of, claim_one, in_phase, submit
+from tests.conformance.builders import beat_of, claim_one, in_phase, submit
 
 
 async def causes(api: httpx.AsyncClient, task_id: UUID) -> list[str]:

@@ -1,13 +1,24 @@
 """Filters of every kind, and the indexes that serve each on engines with a table."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
 
+from tasklib.stores.sql import lists
+from tasklib.stores.sql.steps import Steps
 from tasklib.stores.values import Filter
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LATELY = datetime.fromtimestamp(1_700_050_000, UTC)
-FINISHED, FAILED, ODD = "ix_tasks_finished", "ix_tasks_failed", "ix_tasks_odd"
+FINISHED, RETRYING = "ix_tasks_finished", "ix_tasks_retrying"
 RUNNING, PENDING = "ix_tasks_running", ("ix_tasks_ready", "ix_tasks_waiting")
+
+SAID: dict[str, list[Any]] = {
+    # As if nothing were found by walking, and some were over of each type and state.
+    "list_ids": [],
+    "known_kinds": [(name, state) for name in ("rare", "work") for state in ("cancelled", "completed", "failed")],
+}
 
 # The indexes that serve a filter. None: the primary key, walked.
 SERVED: list[tuple[Filter, set[str] | None]] = [
@@ -15,29 +26,37 @@ SERVED: list[tuple[Filter, set[str] | None]] = [
     (Filter(created_after=LONG_AGO), None),
     (Filter(created_before=LONG_AGO), None),
     (Filter(tags={"a": 1}), None),
-    (Filter(ids=[]), set()),
-    (Filter(names=["work"]), {FINISHED, FAILED, RUNNING, *PENDING, ODD}),
-    (Filter(names=["work"], created_before=LONG_AGO), {FINISHED, FAILED, RUNNING, *PENDING, ODD}),
-    (Filter(names=["work"], tags={"a": 1}), {FINISHED, FAILED, RUNNING, *PENDING, ODD}),
+    (Filter(ids=[UUID(int=1)]), None),
+    (Filter(names=["work"]), {FINISHED, RETRYING, RUNNING, *PENDING}),
+    (Filter(names=["work"], created_before=LONG_AGO), {FINISHED, RETRYING, RUNNING, *PENDING}),
+    (Filter(names=["work"], tags={"a": 1}), {FINISHED, RETRYING, RUNNING, *PENDING}),
     (
         Filter(names=["rare"], created_after=LATELY, created_before=LATELY + timedelta(hours=1)),
-        {FINISHED, FAILED, RUNNING, *PENDING, ODD},
+        {FINISHED, RETRYING, RUNNING, *PENDING},
     ),
-    (Filter(name_prefix="wo"), {FINISHED, FAILED, RUNNING, *PENDING, ODD}),
-    (Filter(names=["rare", "work"], states=["failed"]), {FINISHED, FAILED, ODD}),
-    (Filter(names=["rare"], states=["completed"], terminal=True), {FINISHED, ODD}),
-    (Filter(states=["completed"]), {FINISHED, ODD}),
-    (Filter(states=["completed"], created_after=LONG_AGO), {FINISHED, ODD}),
-    (Filter(terminal=True), {FINISHED, RUNNING, ODD}),
-    (Filter(terminal=False), {FAILED, RUNNING, *PENDING, ODD}),
-    (Filter(states=["failed"]), {FAILED, ODD}),
-    (Filter(states=["failed"], terminal=True), {FAILED, ODD}),
-    (Filter(states=["failed"], terminal=False), {FAILED, ODD}),
-    (Filter(states=["cancelled"]), {FAILED, ODD}),
-    (Filter(states=["cancelled"], error_text="boom"), {FAILED, ODD}),
-    (Filter(states=["pending"]), {*PENDING, ODD}),
-    (Filter(states=["pending"], created_before=LONG_AGO), {*PENDING, ODD}),
-    (Filter(states=["running"]), {RUNNING, ODD}),
-    (Filter(states=["on hold"]), {ODD}),
-    (Filter(worker_id="w"), {RUNNING, ODD}),
+    (Filter(name_prefix="wo"), {FINISHED, RETRYING, RUNNING, *PENDING}),
+    (Filter(names=["rare", "work"], states=["failed"]), {FINISHED, RETRYING}),
+    (Filter(names=["rare"], states=["completed"], terminal=True), {FINISHED}),
+    (Filter(states=["completed"]), {FINISHED, RETRYING}),
+    (Filter(states=["completed"], created_after=LONG_AGO), {FINISHED, RETRYING}),
+    (Filter(terminal=True), {FINISHED}),
+    (Filter(terminal=False), {RETRYING, RUNNING, *PENDING}),
+    (Filter(states=["failed"]), {FINISHED, RETRYING}),
+    (Filter(states=["failed"], terminal=True), {FINISHED}),
+    (Filter(states=["failed"], terminal=False), {RETRYING}),
+    (Filter(states=["cancelled"]), {FINISHED, RETRYING}),
+    (Filter(states=["cancelled"], error_text="boom"), {FINISHED, RETRYING}),
+    (Filter(states=["pending"]), {*PENDING}),
+    (Filter(states=["pending"], created_before=LONG_AGO), {*PENDING}),
+    (Filter(states=["running"]), {RUNNING}),
+    (Filter(states=["on hold"]), {RETRYING}),
+    (Filter(worker_id="w"), {RUNNING}),
 ]
+
+
+def looks(where: Filter) -> Iterator[tuple[str, Steps[Any]]]:
+    """The lists and the count under a filter."""
+    for oldest_first in (True, False):
+        page = lists.page(where, limit=50, cursor=None, offset=0, oldest_first=oldest_first)
+        yield f"{oldest_first=}, {where}", page
+    yield f"count, {where}", lists.count(where, 50)

@@ -8,7 +8,7 @@ import pytest
 from tasklib.engine.backends import make_store
 from tasklib.engine.config import Config
 from tasklib.stores.base import Store
-from tasklib.testing.suite import OpenStore, StoreSuite
+from tests.conformance import OpenStore, StoreSuite
 
 
 class TestStores(StoreSuite):

@@ -9,7 +9,7 @@ from tasklib.core.task import NewTask
 from tasklib.stores.base import Store
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.values import Inserted
-from tasklib.testing.suite.builders import alike_tasks, new_task, submit
+from tests.conformance.builders import alike_tasks, new_task, submit
 from tests.stores.conftest import Execute, number_of
 
 KEPT_OUT = 7
@@ -61,13 +61,6 @@ async def test_what_a_unique_index_keeps_out_is_refused_by_its_name(store: Store
     assert await number_of(store) == 1, "all of it or nothing"
 
 
-@pytest.mark.usefixtures("one_waiting")
-async def test_a_lone_task_whose_date_is_asked_for_is_refused_alike(store: Store):
-    await submit(store, priority=KEPT_OUT)
-    with pytest.raises(TaskConflict, match="one_waiting"):
-        await store.insert([new_task(priority=KEPT_OUT)], dated=True)
-
-
 @pytest.mark.parametrize("key", [None, "once"])
 @pytest.mark.usefixtures("one_waiting")
 async def test_what_is_repeated_is_found_beside_a_unique_index(store: Store, key: str | None):
@@ -87,11 +80,10 @@ async def test_what_a_trigger_drops_is_not_called_stored(store: Store, make: Mak
         await store.insert(make())
 
 
-@pytest.mark.parametrize("dated", [False, True])
 @pytest.mark.usefixtures("dropped")
-async def test_a_trigger_that_drops_some_lets_the_others_in(store: Store, dated: bool):
-    [inserted] = await store.insert([new_task(priority=1)], dated=dated)
+async def test_a_trigger_that_drops_some_lets_the_others_in(store: Store):
+    [inserted] = await store.insert([new_task(priority=1)])
     assert inserted.created
     with pytest.raises(StoreRefused, match="trigger"):
-        await store.insert([new_task(priority=KEPT_OUT)], dated=dated)
+        await store.insert([new_task(priority=KEPT_OUT)])
     assert await number_of(store) == 1

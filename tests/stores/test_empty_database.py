@@ -13,7 +13,7 @@ from tasklib.engine.config import Config
 from tasklib.stores.base import Store
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.sqlite import SqliteStore
-from tasklib.testing.suite.builders import fetch, submit
+from tests.conformance.builders import fetch, submit
 
 
 def make(url: str) -> Backend:

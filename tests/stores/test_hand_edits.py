@@ -5,7 +5,7 @@ from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.stores.base import Store
 from tasklib.stores.values import Filter
-from tasklib.testing.suite.builders import (
+from tests.conformance.builders import (
     apply,
     cancelled,
     claim,

@@ -5,17 +5,17 @@ import secrets
 
 import pytest
 
-from tasklib.stores import lists
 from tasklib.stores.base import Store
-from tasklib.testing.suite.builders import fetch
-from tasklib.testing.suite.lists import compare, various
+from tasklib.stores.sql import lists
+from tests.conformance.builders import fetch
+from tests.conformance.lists import compare, various
 from tests.stores.conftest import Execute
 
 BOUNDS = {
-    "few pending": {},
-    "a page is found by walking, or not": {"WALKED_ROWS": 2},
-    "too many to sort": {"SORTED_ROWS": 2},
-    "too many names": {"KNOWN_NAMES": 2},
+    "found by walking": {},
+    "found in their places": {"NEAR_ROWS": 0},
+    "too many pending tasks to sort": {"NEAR_ROWS": 5, "SORTED_ROWS": 2},
+    "too many types": {"NEAR_ROWS": 5, "KNOWN_NAMES": 2},
     "nothing but walking": {"SORTED_ROWS": 0, "KNOWN_NAMES": 0},
 }
 

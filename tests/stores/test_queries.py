@@ -7,6 +7,7 @@ import pytest
 
 from tasklib.stores import sql
 from tasklib.stores.sql import dialect
+from tasklib.stores.sqlite.statements import COMPOSED
 
 DIALECTS = ("tasklib.stores.postgres", "tasklib.stores.sqlite")
 NOT_ASKED = {"begin", "in_doubt"}
@@ -30,4 +31,5 @@ def test_the_steps_ask_for_something():
 
 @pytest.mark.parametrize("package", DIALECTS)
 def test_every_query_has_a_statement(package: str):
-    assert asked() - dialect.load(package).keys() == set()
+    composed = COMPOSED.keys() if package.endswith("sqlite") else set()
+    assert asked() - composed - dialect.load(package).keys() == set()

@@ -3,7 +3,7 @@
 import inspect
 from collections import Counter
 
-from tasklib.testing.suite import StoreSuite
+from tests.conformance import StoreSuite
 
 
 def test_no_topic_hides_anothers_test():

@@ -262,7 +262,8 @@ def nested(depth: int) -> Any:
 texts = st.one_of(
     st.text(max_size=8),
     st.sampled_from(["", "a\0b", "\ud800", "\udfff\ud83d", "\u202e", "$json", "__class__", "x" * 255, "x" * 256]),
-    st.text(st.characters(categories=["Cs", "Cc", "Cf", "Zl"]), max_size=3),
+    # One at a time: two halves of a character are that character once they are JSON, and so another value.
+    st.text(st.characters(categories=["Cs", "Cc", "Cf", "Zl"]), max_size=1),
 )
 numbers = st.one_of(
     st.integers(),

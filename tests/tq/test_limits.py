@@ -48,7 +48,8 @@ def start(shared_url: str, queue: TaskQueue) -> Iterator[Start]:
 
 
 def add(queue: TaskQueue, name: str, count: int) -> None:
-    run_blocking(queue.engine.submit([queue.prepare(name, number, None) for number in range(count)]))
+    for number in range(count):
+        queue.enqueue(name, number)
 
 
 def ready(queue: TaskQueue, count: int) -> None:

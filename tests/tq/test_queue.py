@@ -181,14 +181,14 @@ def test_a_batch_keeps_to_the_worker_count(queue: TaskQueue):
 
 def test_a_rate_limit_holds_in_batches_and_its_bucket_refills(queue: TaskQueue):
     queue.register_handler("limited", lambda payload: None)
-    queue.set_rate_limit("limited", 2)
+    queue.set_rate_limit("limited", 0.001)  # so slow that the test's own time brings no permit
     for _ in range(8):
         queue.enqueue("limited", None)
-    assert queue.process_batch() == 2, "the bucket holds one second's worth"
+    assert queue.process_batch() == 1, "the bucket holds one permit at least"
     assert queue.process_batch() == 0
-    assert queue.stats()["byType"]["limited"]["pending"] == 6, "a deferred task uses no attempt"
+    assert queue.stats()["byType"]["limited"]["pending"] == 7, "a deferred task uses no attempt"
     queue.engine.advance(LATER)
-    assert queue.process_batch() == 2
+    assert queue.process_batch() == 1, "and never more than it holds"
 
 
 def test_an_operators_rate_wins_until_it_is_cleared(queue: TaskQueue):

@@ -1,7 +1,8 @@
 """What type checkers must accept, and what they must infer. Never run: `test_typing.py` has it checked."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, assert_type
 from uuid import UUID
@@ -14,8 +15,12 @@ from tasklib import (
     AsyncTaskManager,
     Config,
     ManagedTask,
+    Middleware,
     RetryPolicy,
+    RunningTask,
+    Submission,
     Task,
+    TaskEvent,
     TaskFunction,
     TaskHandle,
     TaskManager,
@@ -245,3 +250,31 @@ async def claims_by_hand_awaited() -> None:
         assert_type(await manager.claim_next("agent-1"), list[ManagedTask])
         assert_type((await manager.get(task_id)).status, str)
         await manager.complete(task_id, [1], worker_id="agent-1")
+
+
+class Timing(Middleware):
+    def before_submit(self, task: Submission) -> Mapping[str, Any] | None:
+        assert_type(task.id, UUID)
+        return {"asked_by": task.name} if task.tags else None
+
+    @contextmanager
+    def around(self, task: RunningTask) -> Iterator[None]:
+        assert_type(task.attempt, int)
+        yield
+
+    @asynccontextmanager
+    async def around_async(self, task: RunningTask) -> AsyncIterator[None]:
+        yield
+
+    def on_completed(self, event: TaskEvent) -> None:
+        assert_type(event.seconds, float | None)
+
+    async def on_failed(self, event: TaskEvent) -> None:
+        assert_type(event.exception, BaseException | None)
+
+
+def middleware() -> None:
+    config = Config(middleware=[Timing()])
+    tasklib.init(config)
+    for each in config.middleware:
+        assert_type(each, Middleware)

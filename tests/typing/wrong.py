@@ -1,13 +1,27 @@
 """What type checkers must reject: every line marked `# error:`, and no other. Never run: `test_typing.py` has it
 checked, without the ignores, which are there for the checks of the project as a whole."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 import tasklib
-from tasklib import AsyncTaskManager, Config, TaskManager, TaskQueue, TaskWorker, task, tq
+from tasklib import (
+    AsyncTaskManager,
+    Config,
+    Middleware,
+    RunningTask,
+    Submission,
+    TaskEvent,
+    TaskManager,
+    TaskQueue,
+    TaskWorker,
+    task,
+    tq,
+)
 
 
 @task
@@ -161,3 +175,30 @@ async def claims_by_hand_awaited(manager: AsyncTaskManager, task_id: UUID) -> No
     print(manager.get(task_id).payload)  # type: ignore[attr-defined]  # error: must be awaited
     with manager:  # type: ignore[attr-defined]  # error: async with
         pass
+
+
+class NoContextManager(Middleware):
+    def around(self, task: RunningTask) -> Iterator[None]:  # type: ignore[override]  # error: no context manager
+        yield
+
+
+class WrongTags(Middleware):
+    def before_submit(self, task: Submission) -> list[str]:  # type: ignore[override]  # error: tags are a mapping
+        return [task.name]
+
+
+class WrongEvent(Middleware):
+    def on_failed(self, event: TaskEvent, error: str) -> None:  # type: ignore[override]  # error: one argument
+        print(event.result)  # type: ignore[attr-defined]  # error: no such fact
+
+
+class Fine(Middleware):
+    @contextmanager
+    def around(self, task: RunningTask) -> Iterator[None]:
+        task.attempt = 2  # type: ignore[misc]  # error: frozen
+        yield
+
+
+def middleware() -> None:
+    Config(middleware=[Fine])  # type: ignore[list-item]  # error: an instance, not the class
+    Config(middleware=Fine())  # type: ignore[arg-type]  # error: a list

@@ -19,7 +19,7 @@ from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store
 from tasklib.stores.values import ClaimRequest, ControlChange, WorkerBeat
-from tasklib.testing.suite.builders import completed, failed, new_task
+from tests.conformance.builders import completed, failed, new_task
 from tests.server.serving import serving
 from tests.ui.chromium import find_or_install
 from tests.ui.site import TOKEN, Site

@@ -7,8 +7,8 @@ from playwright.async_api import Dialog, Page, expect
 
 from tasklib import Config
 from tasklib.engine.engine import Engine
-from tasklib.testing.suite.builders import beat_of
 from tests.cli.running import run_process
+from tests.conformance.builders import beat_of
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
 from tests.ui.console import Console
 from tests.ui.site import Site, start_site

@@ -8,7 +8,7 @@ from playwright.async_api import Locator, Page, expect
 
 from tasklib import Config
 from tasklib.engine.engine import Engine
-from tasklib.testing.suite.builders import submit_several
+from tests.conformance.builders import submit_several
 from tests.ui.conftest import Axe
 from tests.ui.console import Console
 from tests.ui.looks import on_postgres, one_engine

@@ -208,7 +208,7 @@ async def test_a_stale_completion_is_refused_and_logged(queue: Engine, caplog: p
     expired = await queue.need(handle.id)
     assert (expired.state, expired.retry_count, expired.next_retry_at is not None) == (TaskState.FAILED, 1, True)
     assert "lease" in (expired.error or "")
-    change = decide.settle(stale, Completed('{"value":"stale"}'), RetryPolicy.LIBRARY)
+    change = decide.settle(stale, Completed('{"value":"stale"}'), RetryPolicy())
     assert await store.settle([change]) == [Verdict.LOST]
     assert await queue.need(handle.id) == expired
 

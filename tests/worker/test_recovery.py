@@ -12,8 +12,8 @@ from tasklib.core.errors import StoreGone
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange, Filter
-from tasklib.testing.suite.builders import new_task
 from tasklib.worker.janitor import SUBMIT_SLACK_SECONDS, Janitor
+from tests.conformance.builders import new_task
 from tests.queues import as_default
 from tests.servers import PostgresServer
 from tests.waiting import eventually_async
@@ -61,6 +61,7 @@ async def test_a_worker_whose_file_is_gone_ends_and_says_so(sqlite_url: str, tmp
         path.rename(path.with_name("aside.db"))
         assert await asyncio.to_thread(worker.wait, 60) != 0
         await eventually_async(lambda: f"{path} is no longer there" in worker.said, 10)
+    assert not path.exists(), "nobody makes an empty one in its place"
 
 
 async def test_a_worker_does_not_wait_for_a_file_that_is_gone(sqlite_url: str, registry: Registry):
@@ -124,12 +125,12 @@ async def test_retention_keeps_a_task_while_its_submit_may_be_repeated(backend_u
     config = Config(database_url=backend_url, keep_completed_seconds=0, call_timeout_seconds=60)
     async with as_default(Engine(config)) as engine:
         submitted = [new_task("quick")]
-        await engine.submit(submitted)
+        await engine.insert(submitted)
         await TaskWorker(engine=engine, registry=registry, burst=True, handle_signals=False).run()
         janitor = Janitor(engine, lambda: None)
         engine.advance(60)
         assert await janitor.prune() == 0
-        await engine.submit(submitted)  # as is done when nobody answered
+        await engine.insert(submitted)  # as is done when nobody answered
         assert (await engine.need(submitted[0].id)).state == "completed", "it is not to run again"
         engine.advance(SUBMIT_SLACK_SECONDS + 1)
         assert await janitor.prune() == 1

@@ -11,7 +11,7 @@ from tasklib.cli.command import command
 from tasklib.cli.exits import Exit
 from tasklib.cli.output import Printer
 from tasklib.cli.progress import progress_bar
-from tasklib.cli.session import Session
+from tasklib.cli.session import Session, check_there
 from tasklib.core.errors import InvalidInput
 from tasklib.engine.config import Config
 from tasklib.engine.copying import Copied, copy
@@ -58,6 +58,7 @@ async def _copy(source: str, target: str, out: Printer) -> Copied:
     for engine in engines:
         engine.call_timeout = engine.config.call_timeout_seconds  # whole pages at a time
     try:
+        await check_there(engines[0])
         with progress_bar(out, "Copying") as bar:
             line = bar.add_task("")
 

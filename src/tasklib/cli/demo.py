@@ -1,50 +1,53 @@
-"""The command `demo`: a queue, a worker and sample tasks, at work before one's eyes."""
+"""The command `demo`: a queue, its dashboard, a worker, an agent and sample tasks, at work before one's eyes."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import random
+import secrets
 import shlex
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from asyncio.subprocess import PIPE, Process
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
-from uuid import UUID
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
-from tasklib.cli import record
 from tasklib.cli.command import command
-from tasklib.cli.demo_api import Api, ApiFailed, is_installed, serving
-from tasklib.cli.demo_story import JUMPER, OPENING, Scene, everyday, jumped
-from tasklib.cli.demo_view import Act, View, make_view
 from tasklib.cli.exits import Exit
-from tasklib.cli.loading import load
-from tasklib.cli.output import Cell, Printer, styled
+from tasklib.cli.output import Cell, styled
+from tasklib.cli.record import attempts, remark, state_text, state_word
+from tasklib.cli.serve import DEFAULT_PORT
 from tasklib.cli.session import Session
-from tasklib.cli.workerprocess import Lifeline, WorkerProcess
+from tasklib.cli.workerprocess import Lifeline, end, start
 from tasklib.core.errors import MissingExtra, TaskConflict, TaskLibError
-from tasklib.core.task import TaskState, is_terminal
+from tasklib.core.task import Task, TaskState, is_completed, is_terminal
+from tasklib.doors.manager import AsyncTaskManager
 from tasklib.engine.config import Config
+from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.values import Filter
+
+if TYPE_CHECKING:
+    from tasklib.cli.demo_tasks import Scene
 
 TASKS = "tasklib.cli.demo_tasks"
+AGENT = "refund-agent"
+_ROWS = 14  # in the live table: with its frame it fits a terminal of 24 lines
 _TICK_SECONDS = 0.15
 _TRICKLE_SECONDS = 2.0
-_RUN_BEFORE_CANCEL_SECONDS = 0.8
-_COUNT_CAP = 10_000_000
-_LONGEST_SECONDS = 60.0
-"""The opening takes about five seconds; a machine that needs this long is in trouble."""
-_WORKER_ENV = {"TASKLIB_HEARTBEAT_SECONDS": "0.5", "TASKLIB_SHUTDOWN_GRACE_SECONDS": "1"}
-"""A cancelled task learns of it with the next heartbeat."""
+_RUN_SECONDS = 0.8  # so long a task is seen running before it is cancelled, or its agent has done it
+_LONGEST_SECONDS = 60.0  # it takes about five; a machine that needs this long is in trouble
 
 
 def register(app: typer.Typer) -> None:
@@ -57,266 +60,167 @@ def demo(
 ) -> None:
     """See a queue at work: tasks that succeed, retry, fail, wait, jump the queue, time out and are cancelled.
 
-    Runs a real worker on a fresh SQLite file in a temporary folder, and beside it the HTTP API where the extra "server"
-    is installed. Without --once new tasks keep coming until Ctrl-C.
+    Runs a real worker on a fresh SQLite file in a temporary folder, an agent that claims tasks by hand, and the HTTP
+    API with the dashboard where the extra "server" is installed. Without --once new tasks keep coming until Ctrl-C.
     TASKLIB_DATABASE_URL is not used here; --database-url puts the demo's tasks into another queue.
     """
     folder = Path(tempfile.mkdtemp(prefix="tasklib-demo-"))
-    url = session.database_url or f"sqlite:///{folder}/tasklib-demo.db"
-    load([TASKS])
-    stage = Stage(Engine(Config(database_url=url)), folder / "worker.log", make_view(session.out), session.out)
-    if not session.out.as_json:
-        where = stage.engine.config.shown_url
-        session.out.line(f"A queue in {where}, a worker with four slots, {len(OPENING)} tasks.")
-        session.out.line("It ends by itself." if once else "Ctrl-C ends it.")
-    interrupted = False
+    show = Demo(session, folder, session.database_url or f"sqlite:///{folder}/tasklib-demo.db")
     try:
-        asyncio.run(stage.play(once=once))
+        asyncio.run(show.play(once=once))
     except KeyboardInterrupt:
         if once:
             raise
-        interrupted = True
-    _report(session.out, stage, interrupted=interrupted)
-    if stage.failures:
+    if not show.report():
         raise typer.Exit(Exit.FAILED)
 
 
-class DemoFailed(TaskLibError):
-    code = "demo_failed"
+class Demo:
+    """What is submitted, and what has become of it."""
 
+    def __init__(self, session: Session, folder: Path, url: str) -> None:
+        from tasklib.cli import demo_tasks  # here, so that no other command knows its task types
 
-@dataclass
-class Stage:
-    """Where the demo takes place. What else is to run beside the worker is one more context in `play`."""
+        self._tasks = demo_tasks
+        self._out, self._folder, self._engine = session.out, folder, Engine(Config(database_url=url))
+        self._live = Live(console=session.out.console, auto_refresh=False) if session.out.live else None
+        self._played: list[tuple[Scene, Task]] = []
+        self._api: str | None = None
+        self._lifeline = Lifeline()
+        self._begun = time.monotonic()
 
-    engine: Engine
-    log: Path
-    view: View
-    out: Printer
-    api: Api | None = None
-    agreed: int | None = None
-    """How many tasks are completed, where the HTTP API and the table say the same."""
-    scenes: dict[UUID, Scene] = field(default_factory=dict)
-    acts: list[Act] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    begun: float = field(default_factory=time.monotonic)
-    now: datetime | None = None
-    """The queue's clock at the latest look."""
+    def _seconds(self) -> float:
+        return time.monotonic() - self._begun
+
+    def _say(self, text: Cell) -> None:
+        if not self._out.as_json:
+            self._out.line(text)
 
     async def play(self, *, once: bool) -> None:
-        try:
-            async with self._server():
-                self.begun = time.monotonic()
-                await self._submit(OPENING)
-                async with self._worker() as worker:
-                    with self.view.running():
-                        await self._watch_opening(worker)
-                        if not once:
-                            await self._go_on(worker)
-                await self.compare()
-        finally:
-            self.judge()
-            await self.engine.close_for_good()
+        self._say(f"A queue in {self._engine.config.shown_url}, a worker with four slots, an agent.")
+        self._say("It ends by itself." if once else "Ctrl-C ends it.")
+        use_engine(self._engine)
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._engine.close_for_good)
+            stack.callback(self._lifeline.close)
+            await self._serve(stack)
+            self._begun = time.monotonic()
+            for scene in self._tasks.OPENING:
+                await self._submit(scene)
+            words = f"worker {TASKS} --queues default --concurrency 4 --poll-interval 0.2"
+            worker = await self._start(stack, words, heartbeat_seconds="0.5", shutdown_grace_seconds="1")
+            if self._live:
+                stack.enter_context(self._live)
+            await self._watch(worker, once)
 
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.begun
-
-    @asynccontextmanager
-    async def _server(self) -> AsyncIterator[None]:
-        if not is_installed():
-            self._say(f"{MissingExtra('server', 'fastapi', 'The HTTP API')}")
-            self._say()
-            yield
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        if not all(find_spec(package) for package in ("fastapi", "uvicorn")):
+            self._say(f"{MissingExtra('server', 'fastapi', 'The HTTP API')}\n")
             return
-        async with serving(self.engine.config.database_url, self.log.with_name("server.log")) as self.api:
-            # As Text: the tokens of this demo are there to be seen.
-            self._say(Text(f"Its HTTP API is at {self.api.url}. Sign in: {self.api.login}"))
-            self._say(Text(f"  {self.api.example}"))
-            self._say()
-            yield
-
-    def _say(self, text: Cell = "") -> None:
-        if not self.out.as_json:
-            self.out.line(text)
-
-    @asynccontextmanager
-    async def _worker(self) -> AsyncIterator[WorkerProcess]:
-        lifeline = Lifeline()
-        arguments = [
-            TASKS,
-            "--concurrency",
-            "4",
-            "--poll-interval",
-            "0.2",
-            "--database-url",
-            self.engine.config.database_url,
-        ]
-        try:
-            with self.log.open("wb") as log:
-                worker = await WorkerProcess.start(arguments, lifeline, env=_WORKER_ENV, stderr=log)
-            try:
-                yield worker
-            finally:
-                await worker.stop(5.0)
-        finally:
-            lifeline.close()
-
-    async def compare(self) -> None:
-        """What the HTTP API counts must be in the table."""
-        if self.api is None:
-            return
-        before = await self._completed()
-        try:
-            told = await self.api.completed()
-        except ApiFailed as error:
-            self.failures.append(str(error))
-            return
-        after = await self._completed()
-        if min(before, after) <= told <= max(before, after):  # in another queue other workers may be at work
-            self.agreed = told
+        token = secrets.token_urlsafe(32)
+        for port in (DEFAULT_PORT, 0):  # any, where that one is taken
+            server = await self._start(stack, f"serve --json --port {port}", token=token)
+            assert server.stdout is not None
+            if told := await server.stdout.readline():
+                break
         else:
-            self.failures.append(f"the HTTP API counts {told} completed tasks, the table has {after}")
+            raise TaskLibError(f"the HTTP API did not start; its log is in {self._folder}")
+        self._api = json.loads(told)["url"]
+        # As Text: the token of this demo is there to be seen.
+        self._say(Text(f"Its dashboard: {self._api}/login#token={token}"))
+        self._say(Text(f'Its HTTP API:  curl -H "Authorization: Bearer {token}" {self._api}/api/tasks/stats\n'))
 
-    async def _completed(self) -> int:
-        return (await self.engine.count(Filter(states=[TaskState.COMPLETED]), _COUNT_CAP)).value
+    async def _start(self, stack: AsyncExitStack, words: str, **settings: str) -> Process:
+        """Settings are in its environment: every user of the machine can read a command line."""
+        settings["database_url"] = self._engine.config.database_url
+        env = {**os.environ, **{f"TASKLIB_{name.upper()}": value for name, value in settings.items()}}
+        with (self._folder / f"{words.split()[0]}.log").open("wb") as log:
+            process = await start(words.split(), self._lifeline, stdout=PIPE, stderr=log, env=env)
+        stack.push_async_callback(end, process, 5.0)
+        return process
 
-    async def _submit(self, scenes: Sequence[Scene]) -> None:
-        tasks = [scene.submission(self.engine.config) for scene in scenes]
-        await self.engine.submit(tasks)
-        self.scenes.update({task.id: scene for task, scene in zip(tasks, scenes, strict=True)})
-        await self._look()
+    async def _submit(self, scene: Scene) -> None:
+        task = await (await scene.task.submit_async(**scene.arguments)).get_async()
+        self._played.append((scene, task))
+        self._tell(task, task.created_at)
+
+    def _tell(self, task: Task, now: datetime) -> None:
+        """Whenever a task changes, where no table can move."""
+        if not self._live:
+            line = f"{self._seconds():5.1f} s  {task.name:<15} {state_word(task):<10} {attempts(task):>4}  "
+            self._say((line + _result(task, now)).rstrip())
+
+    async def _watch(self, worker: Process, once: bool) -> None:
+        latest = 0.0
+        while not (once and all(is_terminal(task) for _, task in self._played)):
+            await self._look()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(worker.wait(), _TICK_SECONDS)
+                raise TaskLibError(f"the worker has ended; its log is in {self._folder}")
+            if once and self._seconds() > _LONGEST_SECONDS:
+                raise TaskLibError(f"not done after {_LONGEST_SECONDS:.0f} s; the logs are in {self._folder}")
+            if not once and self._seconds() - latest > _TRICKLE_SECONDS:
+                latest = self._seconds()
+                await self._submit(random.choice(self._tasks.OPENING))
 
     async def _look(self) -> None:
-        store = await self.engine.store()
-        self.now = await store.now()
-        known = {act.task.id: act for act in self.acts if is_terminal(act.task)}
-        fresh = [task_id for task_id in self.scenes if task_id not in known]
-        for task_id, task in zip(fresh, await store.get(fresh), strict=True):
-            if task is None:
-                raise DemoFailed(f"task {task_id} of the demo is gone: did somebody delete it?")
-            known[task_id] = Act(self.scenes[task_id], task)
-        self.acts = [known[task_id] for task_id in self.scenes]
-        self.view.update(self.acts, self.now, self.seconds)
+        """What has become of the tasks, and what is to be done about them: the agent's work, and a cancel."""
+        store, manager = await self._engine.store(), AsyncTaskManager(self._engine)
+        await manager.claim_next(AGENT, names=[self._tasks.review_refund.name])
+        now = await store.now()
+        places = [at for at, (_, task) in enumerate(self._played) if not is_terminal(task)]
+        for at, task in zip(places, await store.get([self._played[at][1].id for at in places]), strict=True):
+            scene, before = self._played[at]
+            if task is not None:
+                self._played[at] = (scene, task)
+                if (task.state, task.attempts) != (before.state, before.attempts):
+                    self._tell(task, now)
+        for scene, task in self._played:
+            begun = task.started_at or now
+            if task.state == TaskState.RUNNING and (now - begun).total_seconds() > _RUN_SECONDS:
+                with suppress(TaskConflict):  # it ended in this moment
+                    if task.worker_id == AGENT:
+                        await manager.complete(task.id, self._tasks.review_refund(**task.kwargs), worker_id=AGENT)
+                    elif scene.ends == TaskState.CANCELLED and not task.cancel_requested_at:
+                        await self._engine.cancel(task.id)
+        if self._live:
+            self._live.update(self._table(now), refresh=True)
 
-    async def _watch_opening(self, worker: WorkerProcess) -> None:
-        while not all(is_terminal(act.task) for act in self.acts):
-            if self.seconds > _LONGEST_SECONDS:
-                late = ", ".join(act.task.name for act in self.acts if not is_terminal(act.task))
-                raise DemoFailed(f"not done after {_LONGEST_SECONDS:.0f} s: {late}; the worker's log is {self.log}")
-            await self._tick(worker)
+    def _table(self, now: datetime) -> Table:
+        done = sum(is_terminal(task) for _, task in self._played)
+        caption = f"{done} of {len(self._played)} done, {self._seconds():.0f} s"
+        table = Table(box=None, pad_edge=False, caption=caption, caption_justify="left")
+        for title, width in (("TASK", 14), ("WHAT IT SHOWS", 23), ("STATE", 9), ("TRIES", 5), ("RESULT", None)):
+            table.add_column(title, no_wrap=True, min_width=width)
+        for scene, task in self._played[-_ROWS:]:
+            shows, result = styled(scene.shows, "dim"), styled(_result(task, now), "")
+            table.add_row(task.name, shows, state_text(task), attempts(task), result)
+        return table
 
-    async def _go_on(self, worker: WorkerProcess) -> None:
-        chance = random.Random()
-        latest = self.seconds
-        while True:
-            await self._tick(worker)
-            if self.seconds - latest >= _TRICKLE_SECONDS:
-                latest = self.seconds
-                await self._submit([everyday(chance)])
-
-    async def _tick(self, worker: WorkerProcess) -> None:
-        try:
-            async with asyncio.timeout(_TICK_SECONDS):
-                code = await worker.ended()
-        except TimeoutError:
-            await self._look()
-            await self._cancel_some()
-            return
-        last = self.log.read_text(errors="replace").strip().splitlines()[-1:] or ["it said nothing"]
-        raise DemoFailed(f"the worker ended with exit code {code}: {last[0]}")
-
-    async def _cancel_some(self) -> None:
-        for act in self.acts:
-            task = act.task
-            if act.scene.cancel_when != task.state or task.cancel_requested_at is not None or self.now is None:
-                continue
-            since = task.started_at or task.created_at
-            if (self.now - since).total_seconds() >= _RUN_BEFORE_CANCEL_SECONDS:
-                with suppress(TaskConflict):  # it ended in this moment; whether as it should is judged later
-                    await self.engine.cancel(task.id)
-
-    def judge(self) -> None:
-        for act in self.acts:
-            if is_terminal(act.task) and not act.scene.went_well(act.task):
-                got = f"{act.task.state} after {act.task.attempts} attempts"
-                self.failures.append(f"{act.task.name} {act.task.id}: {got}, expected {_expected(act.scene)}")
-        opening = [act.task for act in self.acts[: len(OPENING)]]
-        if opening and all(map(is_terminal, opening)) and not jumped(opening):
-            self.failures.append(f"{opening[JUMPER].name} has the highest priority, and others started before it")
-
-
-def _expected(scene: Scene) -> str:
-    return f"{scene.ends.value} after {scene.attempts} attempts"
+    def report(self) -> bool:
+        """What happened. False: a task ended otherwise than it should."""
+        ended = [(scene, task) for scene, task in self._played if is_terminal(task)]
+        wrong = [task.id for scene, task in ended if (task.state, task.attempts) != (scene.ends, scene.attempts)]
+        if self._out.as_json:
+            tasks = [{"id": task.id, "name": task.name, "state": task.state} for _, task in ended]
+            told = {"database_url": self._engine.config.shown_url, "api": self._api, "tasks": tasks, "wrong": wrong}
+            self._out.data(told)
+            return not wrong
+        self._say(Text(f"\n{len(ended)} tasks in {self._seconds():.0f} seconds", style="bold"))
+        for scene, task in ended[-_ROWS:]:
+            mark = ("!!", "bold red") if task.id in wrong else ("ok", "green")
+            tries = f" after {task.attempts} attempt{'' if task.attempts == 1 else 's'}"
+            self._say(Text.assemble("  ", mark, f"  {task.name:<15} {scene.shows:<24} ", state_text(task), tries))
+        # Run from a virtualenv that is not active, the command is not on PATH: name it so that it can be pasted.
+        program = "tasklib" if shutil.which("tasklib") else shlex.quote(sys.argv[0])
+        ids = {task.name: task.id for _, task in reversed(self._played)}
+        self._say(Text("\nThe queue is still there. Look around in it:", style="bold"))
+        looks = ("list --state failed", f"show {ids.get('charge_card')}", f"retry {ids.get('import_feed')}", "stats")
+        for words in (*looks, f"worker {TASKS} --burst"):
+            self._say(f"  {program} {words} --database-url {shlex.quote(self._engine.config.shown_url)}")
+        return not wrong
 
 
-# -- the end ----------------------------------------------------------------------------------------------------------
-
-
-def _report(out: Printer, stage: Stage, *, interrupted: bool) -> None:
-    finished = [act for act in stage.acts if is_terminal(act.task)]
-    if out.as_json:
-        out.data(_as_data(stage, finished))
-        return
-    if interrupted:
-        out.line()
-    out.line()
-    out.line(Text(f"What happened in {stage.seconds:.0f} seconds", style="bold"))
-    for act in finished[: len(OPENING)]:
-        good = act.scene.went_well(act.task)
-        tries = "1 attempt" if act.task.attempts == 1 else f"{act.task.attempts} attempts"
-        out.line(
-            Text.assemble(
-                ("  ok  ", "green") if good else ("  !!  ", "bold red"),
-                f"{act.task.name:<21} {act.scene.shows:<28} ",
-                record.state_text(act.task),
-                styled(f" after {tries}", ""),
-            )
-        )
-    if len(finished) > len(OPENING):
-        out.line(f"      and {len(finished) - len(OPENING)} more.")
-    if stage.agreed is not None:
-        told = f"{stage.agreed} completed"
-        out.line(Text.assemble(("  ok  ", "green"), f"{'HTTP API':<21} {'agrees with the table':<28} {told}"))
-    for failure in stage.failures:
-        out.line(Text(f"  !!  {failure}", style="bold red"))
-    _suggest(out, stage)
-
-
-def _suggest(out: Printer, stage: Stage) -> None:
-    url = shlex.quote(stage.engine.config.shown_url)
-    # Run from a virtualenv that is not active, the command is not on PATH: name it so that it can be pasted.
-    program = "tasklib" if shutil.which("tasklib") else shlex.quote(sys.argv[0])
-    ids = {act.scene.name: act.task.id for act in reversed(stage.acts)}
-    out.line()
-    out.line(Text("The queue is still there. Look around in it:", style="bold"))
-    for words, why in (
-        ("list --state failed", "what went wrong"),
-        (f"show {ids.get('charge_card')}", "every attempt of the retried task"),
-        (f"retry {ids.get('import_feed')}", "a failed task anew"),
-        (f"worker {TASKS} --burst", "run what is due"),
-        ("stats", "counts by type and state"),
-    ):
-        out.line(Text.assemble(("  # ", "dim"), (why, "dim")))
-        out.line(f"  {program} {words} --database-url {url}")
-
-
-def _as_data(stage: Stage, finished: Sequence[Act]) -> dict[str, Any]:
-    return {
-        "ok": not stage.failures and all(map(is_terminal, (act.task for act in stage.acts[: len(OPENING)]))),
-        "seconds": round(stage.seconds, 1),
-        "database_url": stage.engine.config.shown_url,
-        "api": {"url": stage.api.url} if stage.api else None,
-        "failures": stage.failures,
-        "tasks": [
-            {
-                "id": act.task.id,
-                "name": act.task.name,
-                "shows": act.scene.shows,
-                "state": act.task.state,
-                "attempts": act.task.attempts,
-                "as_expected": act.scene.went_well(act.task),
-            }
-            for act in finished
-        ],
-    }
+def _result(task: Task, now: datetime) -> str:
+    value = (task.result or {}).get("value")
+    return json.dumps(value, ensure_ascii=False) if is_completed(task) else remark(task, now)

@@ -1,76 +1,71 @@
-"""The tasks of `tasklib demo`: small stand-ins for what people put into a queue."""
+"""The tasks of `tasklib demo`, small stand-ins for what people put into a queue, and what each of them shows."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from tasklib.core.retry import RetryPolicy
-from tasklib.doors.functions import task
-from tasklib.worker.current import current_task
+from tasklib import RetryPolicy, TaskState, current_task, task
+from tasklib.doors.functions import Submitter
 
-_SOON = RetryPolicy(base=0.4, multiplier=2.0)
-"""Short enough to watch. The default waits 5, 10 and 20 seconds."""
+_SOON = RetryPolicy(base=0.4, multiplier=2.0)  # short enough to watch; the default waits 5, 10 and 20 seconds
 
 
 @task
-async def send_welcome_email(to: str) -> str:
+async def send_email(to: str) -> str:
     await asyncio.sleep(0.3)
     return f"sent to {to}"
 
 
 @task
-def resize_photo(photo: str, width: int) -> dict[str, Any]:
-    _work(0.7)
-    return {"photo": photo, "size": [width, width * 2 // 3]}
+def resize_photo(photo: str) -> str:
+    threading.Event().wait(0.7)
+    return f"thumbnails/{photo}"
 
 
 @task(retry=_SOON)
-async def charge_card(order: int, amount: float) -> str:
-    await asyncio.sleep(0.2)
+async def charge_card(order: int) -> str:
     if current_task().attempt <= 2:
         raise ConnectionError("the payment gateway answered 503")
-    return f"order {order}: charged {amount:.2f}"
+    return f"order {order} is paid"
 
 
 @task(retry=_SOON, max_retries=2)
 def import_feed(url: str) -> int:
-    _work(0.2)
     raise LookupError(f"{url} answered 404")
 
 
-@task
-async def send_reminder(to: str) -> str:
-    await asyncio.sleep(0.2)
-    return f"reminded {to}"
+@task(max_retries=0)
+async def crunch_numbers(seconds: int) -> None:
+    await asyncio.sleep(seconds)
 
 
-@task(timeout_seconds=1, max_retries=0)
-def crunch_numbers(rows: int) -> int:
-    for _ in range(rows):
-        _work(0.05)
-    return rows
+@task(queue="agents")  # not one that the demo's worker serves
+def review_refund(order: int) -> str:
+    return f"order {order}: refund approved"
 
 
-@task
-async def rebuild_search_index(shards: int) -> int:
-    await asyncio.sleep(shards * 10.0)
-    return shards
+class Scene(NamedTuple):
+    """One task of the demo, and how it must end."""
+
+    shows: str
+    task: Submitter[..., Any]
+    arguments: Mapping[str, Any]
+    ends: TaskState = TaskState.COMPLETED
+    attempts: int = 1
 
 
-@task
-async def send_newsletter(issue: int) -> str:
-    await asyncio.sleep(0.2)
-    return f"issue {issue} sent"
-
-
-@task(priority=100)
-async def page_on_call(reason: str) -> str:
-    await asyncio.sleep(0.2)
-    return f"paged: {reason}"
-
-
-def _work(seconds: float) -> None:
-    """Stands for something that keeps a thread busy."""
-    threading.Event().wait(seconds)
+OPENING = (
+    Scene("runs at once", send_email, {"to": "ada@example.com"}),
+    Scene("runs in a thread", resize_photo, {"photo": "beach.jpg"}),
+    Scene("fails twice, is retried", charge_card, {"order": 1017}, attempts=3),
+    Scene("fails for good", import_feed, {"url": "https://feeds.example.com/old"}, TaskState.FAILED, attempts=3),
+    Scene("is claimed by an agent", review_refund, {"order": 1011}),
+    Scene("waits 3 seconds", send_email.options(delay_seconds=3), {"to": "alan@example.com"}),
+    Scene("runs into its timeout", crunch_numbers.options(timeout_seconds=1), {"seconds": 60}, TaskState.FAILED),
+    Scene("is cancelled as it runs", crunch_numbers, {"seconds": 600}, TaskState.CANCELLED),
+    Scene("jumps the queue", send_email.options(priority=100), {"to": "on-call@example.com"}),
+)
+"""Submitted before the worker starts, so that the last one can be seen to overtake the others."""

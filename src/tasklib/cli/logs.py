@@ -14,7 +14,8 @@ import typer
 from tasklib.cli.text import clean
 from tasklib.core.codec import clip_error
 from tasklib.core.redact import redact
-from tasklib.engine import events
+from tasklib.engine import task_log
+from tasklib.engine.log_context import TaskLogFilter
 
 
 class LogLevel(StrEnum):
@@ -58,8 +59,8 @@ def _second(time: int) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-FIELDS = ("event", "task_id", "task_name", "attempt", "run_ms", "will_retry", "more")
-"""What engine.events tells beside the message."""
+FIELDS = ("event", "task_id", "task_name", "task_attempt", "attempt", "run_ms", "will_retry", "more")
+"""What engine.task_log tells beside the message, and in which task a handler said it."""
 
 
 class JsonFormatter(logging.Formatter):
@@ -70,7 +71,7 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
-        entry.update({name: getattr(record, name) for name in FIELDS if hasattr(record, name)})
+        entry.update({name: value for name in FIELDS if (value := getattr(record, name, None)) is not None})
         if trace := _trace(self, record):
             entry["exception"] = trace
         return json.dumps(redact(entry), ensure_ascii=True)
@@ -89,7 +90,8 @@ def configure(level: LogLevel, style: LogFormat, *, quiet: bool = False) -> None
     logging.raiseExceptions = False  # a log line that cannot be written is not worth a task
     handler = StubbornHandler()
     handler.setFormatter(JsonFormatter() if style is LogFormat.JSON else TextFormatter())
+    handler.addFilter(TaskLogFilter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    events.log.setLevel(max(logging.WARNING, root.level) if quiet else logging.NOTSET)
+    task_log.log.setLevel(max(logging.WARNING, root.level) if quiet else logging.NOTSET)

@@ -58,11 +58,8 @@ class Session:
 
     async def _open(self, engine: Engine, *, creates: bool) -> None:
         fresh = is_missing(self.config)
-        if not creates and (fresh or not await _has_schema(engine)):
-            raise StoreRefused(
-                f"there is no queue at {self.config.place}: the first submit or worker makes one; "
-                "if there should be one, look at --database-url, TASKLIB_DATABASE_URL and the directory you are in"
-            )
+        if not creates:
+            await check_there(engine)
         await engine.store()
         if fresh:
             self.out.note(f"Made the queue {self.config.place}.")
@@ -108,9 +105,18 @@ class Session:
         if chosen is None or self.database_url is not None:
             config = self.configure(**settings)
         else:
-            config = Config(**{**chosen.config.model_dump(exclude_unset=True), **settings})
+            config = Config(**{**chosen.config.given, **settings})
         use_engine(Engine(config))
         return config
+
+
+async def check_there(engine: Engine) -> None:
+    """For what only reads: to open a queue that is not there would make it."""
+    if is_missing(engine.config) or not await _has_schema(engine):
+        raise StoreRefused(
+            f"there is no queue at {engine.config.place}: the first submit or worker makes one; "
+            "if there should be one, look at its URL, TASKLIB_DATABASE_URL and the directory you are in"
+        )
 
 
 async def _has_schema(engine: Engine) -> bool:

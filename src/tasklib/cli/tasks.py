@@ -21,14 +21,13 @@ from tasklib.cli.session import Session
 from tasklib.cli.times import absolute, duration, instant
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
-from tasklib.core.errors import InvalidInput, InvalidOption, TaskValidationError
-from tasklib.core.options import SubmitOptions, check_name
+from tasklib.core.errors import InvalidInput, InvalidOption
+from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import TaskType, default_registry
-from tasklib.core.task import NewTask, Task, has_result, is_terminal, last_line
-from tasklib.engine.config import Config
+from tasklib.core.task import Task, has_result, is_terminal, last_line
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import new_task, prepare_call
-from tasklib.stores.values import Filter, Inserted, Page
+from tasklib.engine.submission import Call, check
+from tasklib.stores.values import Filter, Page
 
 _PANEL = "Tasks"
 _STDIN = "-"
@@ -111,25 +110,25 @@ def submit(
         tags=pairs(tag, "--tag") if tag else None,
         idempotency_key=key,
     )
+    task_type = None
     if module:
         load(module)
         session.config = session.adopt_app_config()
-        new = _checked(name, value, options, session.config)
-    else:
-        new = _unchecked(name, value, options, session.config)
-        session.out.note(f"The type's own options and checks were not applied: --module says where {name} is defined.")
-
-    async def insert(engine: Engine) -> Inserted:
-        return (await engine.submit([new]))[0]
-
-    inserted = session.run(insert, creates=True)
+        task_type = _defined(name)
+    call = Call(name, value, options, task_type)
+    check(call, session.config)  # before a queue is made for it
+    submitted = session.run(lambda engine: engine.submit(call), creates=True)
+    if not submitted.validated:
+        session.out.note(
+            f"The arguments were not checked: no worker has told what {name} takes; --module says where it is defined."
+        )
     if session.out.as_json:
-        session.out.data({"id": inserted.id, "created": inserted.created})
+        session.out.data({"id": submitted.id, "created": submitted.created, "validated": submitted.validated})
         return
-    session.out.line(str(inserted.id))
-    if not inserted.created:
+    session.out.line(str(submitted.id))
+    if not submitted.created:
         session.out.note(f"The key {key} was known: this is the task it stands for.")
-    session.out.hint(f"See how it fares:  tasklib show {inserted.id}")
+    session.out.hint(f"See how it fares:  tasklib show {submitted.id}")
 
 
 def list_tasks(
@@ -260,26 +259,9 @@ def _whole_seconds(timeout: float) -> int:
     return int(timeout)
 
 
-def _unchecked(name: str, value: Any, options: SubmitOptions, config: Config) -> NewTask:
-    """For a name that this process knows nothing of."""
-    return new_task(
-        check_name(name),
-        codec.encode(value, field="payload", limit=config.max_payload_bytes),
-        options,
-        max_retries=config.max_retries,
-        timeout=config.default_task_timeout_seconds,
-        retry=None,
-    )
-
-
-def _checked(name: str, value: Any, options: SubmitOptions, config: Config) -> NewTask:
-    """For a task type that is defined here: under its own defaults, its arguments checked by its model."""
-    task_type: TaskType | None = default_registry.get(name)
+def _defined(name: str) -> TaskType:
+    task_type = default_registry.get(name)
     if task_type is None:
         known = ", ".join(sorted(default_registry.names())) or "none"
         raise InvalidInput(f"no task is called {name!r:.60} there; known are: {known}", field="name")
-    if not isinstance(value, dict):
-        raise TaskValidationError(
-            f"{name}: its arguments must be a JSON object, got {json.dumps(value):.60}", errors=[]
-        )
-    return prepare_call(task_type, (), task_type.decode_call(json.dumps(value)), options, config)
+    return task_type

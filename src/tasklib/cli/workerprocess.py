@@ -12,9 +12,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import IO
+from typing import Any
 
 
 class Lifeline:
@@ -28,32 +28,28 @@ class Lifeline:
         os.close(self._writing)
 
 
+async def start(arguments: Sequence[str], lifeline: Lifeline, *fds: int, **options: Any) -> asyncio.subprocess.Process:
+    """Runs `tasklib` with these arguments for as long as the lifeline holds. `fds` stay open in it."""
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tasklib.cli", *arguments, "--lifeline", str(lifeline.reading)),
+        stdin=asyncio.subprocess.DEVNULL,
+        pass_fds=(lifeline.reading, *fds),
+        start_new_session=True,
+        **options,
+    )
+
+
 class WorkerProcess:
     def __init__(self, process: asyncio.subprocess.Process, ready: asyncio.Task[float | None]) -> None:
         self._process = process
         self._ready = ready
 
     @classmethod
-    async def start(
-        cls,
-        arguments: Sequence[str],
-        lifeline: Lifeline,
-        *,
-        env: Mapping[str, str] | None = None,
-        stderr: IO[bytes] | None = None,
-    ) -> WorkerProcess:
+    async def start(cls, arguments: Sequence[str], lifeline: Lifeline) -> WorkerProcess:
         """Runs `tasklib worker` with these arguments."""
         reading, writing = os.pipe()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "tasklib.cli", "worker", *arguments),
-                *("--lifeline", str(lifeline.reading), "--ready", str(writing)),
-                stdin=asyncio.subprocess.DEVNULL,
-                stderr=stderr,
-                env=None if env is None else {**os.environ, **env},
-                pass_fds=(lifeline.reading, writing),
-                start_new_session=True,
-            )
+            process = await start(["worker", *arguments, "--ready", str(writing)], lifeline, writing)
         except BaseException:
             os.close(reading)
             raise

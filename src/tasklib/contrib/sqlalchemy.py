@@ -16,10 +16,12 @@ of `id` if `compare_server_default` is on); the tables beside it are not in your
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from tasklib.core.errors import MissingExtra
+from tasklib.stores.queries import load_steps
 
 try:
     from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table, Text, text
@@ -27,18 +29,44 @@ try:
 except ImportError as error:
     raise MissingExtra("sqlalchemy", "sqlalchemy", "tasklib.contrib.sqlalchemy") from error
 
-__all__ = ["TABLES", "include_object", "tasks_table"]
+__all__ = ["TABLES", "include_object", "migration", "tasks_table"]
 
 TABLES = frozenset(
-    {"tasks", "task_workers", "task_controls", "task_counts", "task_tokens", "task_audit", "task_migrations"}
+    {
+        "tasks",
+        "task_workers",
+        "task_types",
+        "task_controls",
+        "task_counts",
+        "task_tokens",
+        "task_audit",
+        "task_migrations",
+    }
 )
 """Everything that tasklib keeps in a schema."""
 
-_ID_DEFAULT = (
-    "(lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0')"
-    " || '7' || substr(md5(random()::text), 1, 3)"
-    " || '8' || substr(md5(random()::text || clock_timestamp()::text), 1, 15))::uuid"
+_TYPES: dict[str, Any] = {
+    "uuid": UUID(as_uuid=True),
+    "varchar": String(),
+    "text": Text(),
+    "integer": Integer(),
+    "boolean": Boolean(),
+    "timestamptz": TIMESTAMP(timezone=True),
+    "jsonb": JSONB(),
+}
+_COLUMN = re.compile(
+    r"^    (\w+) (\w+)( NOT NULL)?( PRIMARY KEY)?(?: DEFAULT (.+?))?,?(?=\n    \w|\Z)", re.MULTILINE | re.DOTALL
 )
+_INDEX = re.compile(r"CREATE (UNIQUE )?INDEX (\w+) ON \{schema\}\.tasks \((.+?)\)\s+WHERE (.+)", re.DOTALL)
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
+_COMMA = re.compile(r", (?![^(]*\))")
+"""One that stands in no parentheses."""
+
+
+def migration(version: int, schema: str = "public") -> list[str]:
+    """The statements of one migration of tasklib's, for your own: one by one, because some drivers take no more than
+    one at a time. A migration that was released never changes."""
+    return _statements(load_steps("postgres")[version - 1].script(schema))
 
 
 def tasks_table(metadata: MetaData, schema: str | None = None) -> Table:
@@ -47,61 +75,40 @@ def tasks_table(metadata: MetaData, schema: str | None = None) -> Table:
     known = metadata.tables.get("tasks" if schema is None else f"{schema}.tasks")
     if known is not None:
         return known
-    return Table(
-        "tasks",
-        metadata,
-        Column("id", UUID(as_uuid=True), primary_key=True, server_default=text(_ID_DEFAULT)),
-        Column("name", String, nullable=False),
-        Column("state", String, nullable=False, server_default="pending"),
-        _instant("scheduled_at", nullable=False),
-        _instant("started_at"),
-        _instant("completed_at"),
-        _instant("created_at", nullable=False),
-        Column("args", JSONB, nullable=False, server_default="{}"),
-        Column("kwargs", JSONB, nullable=False, server_default="{}"),
-        Column("result", JSONB),
-        Column("error", Text),
-        Column("retry_count", Integer, nullable=False, server_default="0"),
-        Column("max_retries", Integer, nullable=False, server_default="3"),
-        _instant("next_retry_at"),
-        Column("worker_id", String),
-        _instant("locked_until"),
-        Column("timeout_seconds", Integer),
-        Column("priority", Integer, nullable=False, server_default="0"),
-        Column("tags", JSONB, nullable=False, server_default="{}"),
-        _instant("updated_at", nullable=False),
-        _instant("cancel_requested_at"),
-        Column("version", Integer, nullable=False, server_default="0"),
-        Column("idempotency_key", String),
-        Column("retry_policy", JSONB),
-        Column("history", JSONB, nullable=False, server_default="[]"),
-        Column("ready", Boolean, nullable=False, server_default=text("false")),
-        Column("awaited", Boolean, nullable=False, server_default=text("false")),
-        Column("trace", Text),
-        *_indexes(),
-        schema=schema,
-    )
+    items: dict[str, Column[Any] | Index] = {}
+    for step in load_steps("postgres"):
+        for statement in _statements(step.sql):
+            _read(statement, items)
+    return Table("tasks", metadata, *items.values(), schema=schema)
 
 
-def _indexes() -> list[Index]:
-    due = text("(coalesce(next_retry_at, scheduled_at))")
-    waiting = text("NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL")
-    failed = text("state IN ('failed', 'cancelled')")
-    odd = text(
-        "CASE state WHEN 'pending' THEN completed_at IS NOT NULL WHEN 'running' THEN false"
-        " WHEN 'completed' THEN completed_at IS NULL ELSE state NOT IN ('failed', 'cancelled') END"
-    )
-    id_ = text("id NULLS FIRST")
-    keyed = text("idempotency_key IS NOT NULL")
-    return [
-        Index("ix_tasks_ready", "name", text("priority DESC"), "created_at", "id", postgresql_where=text("ready")),
-        Index("ix_tasks_waiting", due, "name", "state", "id", postgresql_where=waiting),
-        Index("ix_tasks_running", "name", "worker_id", postgresql_where=text("state = 'running'")),
-        Index("ix_tasks_idempotency_key", "idempotency_key", unique=True, postgresql_where=keyed),
-        Index("ix_tasks_finished", "name", "state", id_, postgresql_where=text("completed_at IS NOT NULL")),
-        Index("ix_tasks_failed", "state", text("(completed_at IS NULL)"), id_, postgresql_where=failed),
-        Index("ix_tasks_odd", "id", postgresql_where=odd),
-    ]
+def _read(statement: str, items: dict[str, Column[Any] | Index]) -> None:
+    """What a statement does to the table."""
+    statement = _COMMENT.sub("", statement)
+    if statement.startswith("CREATE TABLE {schema}.tasks ("):
+        for name, kind, required, primary, default in _COLUMN.findall(statement.partition("\n) WITH (")[0]):
+            written = text(default) if default else None
+            items[name] = Column(
+                name, _TYPES[kind], nullable=not required, primary_key=bool(primary), server_default=written
+            )
+    elif found := _INDEX.match(statement):
+        unique, name, columns, where = found.groups()
+        expressions = [column if column.isidentifier() else text(column) for column in _COMMA.split(columns)]
+        items[name] = Index(name, *expressions, unique=bool(unique), postgresql_where=text(where))
+    elif statement.startswith("DROP INDEX {schema}."):
+        del items[statement.removeprefix("DROP INDEX {schema}.")]
+
+
+def _statements(script: str) -> list[str]:
+    found, statement = [], ""
+    for piece in script.split(";\n"):
+        statement += piece
+        if statement.count("$$") % 2 == 0:
+            found.append(statement.strip())
+            statement = ""
+        else:  # inside the body of a function
+            statement += ";\n"
+    return [statement for statement in found if statement]
 
 
 def include_object(schema: str | None = None) -> Callable[[Any, str | None, str, bool, Any], bool]:
@@ -113,7 +120,3 @@ def include_object(schema: str | None = None) -> Callable[[Any, str | None, str,
         return table is None or table.schema != schema or table.name not in TABLES
 
     return include
-
-
-def _instant(name: str, *, nullable: bool = True) -> Column[Any]:
-    return Column(name, TIMESTAMP(timezone=True), nullable=nullable, server_default=None if nullable else text("now()"))

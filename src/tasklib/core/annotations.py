@@ -66,10 +66,13 @@ def field_name(parameter: str) -> str:
 
 def refusal(error: ValidationError, model: str, hint: str = "") -> TaskValidationError:
     """Of arguments or of a payload."""
-    details = error.errors(include_url=False, include_context=False, include_input=False)
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return refused([dict(item) for item in found], model, hint)
+
+
+def refused(details: list[dict[str, Any]], model: str, hint: str = "") -> TaskValidationError:
+    """By a list like Pydantic's."""
     count = f"{len(details)} validation error{'s' if len(details) != 1 else ''} for {model}"
     named = [(".".join(map(str, item["loc"])) or model, item["msg"]) for item in details]
     lines = [f"{name}: {message}" for name, message in named]
-    return TaskValidationError(
-        "\n".join([count, *lines]) + hint, errors=[dict(item) for item in details], field=named[0][0] if named else None
-    )
+    return TaskValidationError("\n".join([count, *lines]) + hint, errors=details, field=named[0][0] if named else None)

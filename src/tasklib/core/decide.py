@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -169,6 +171,21 @@ def resume(task: Task, now: datetime) -> Change | None:
     leaves = TaskState.FAILED if phase in TERMINAL else None
     change = _to(guard, Event.RESUME, task.attempts, start=phase, due_in=0.0, entry=entry, if_asked=stopped)
     return change._replace(leaves=leaves)
+
+
+def split_by_task(changes: Sequence[Change]) -> Sequence[Sequence[int]]:
+    """Places of the changes, such that no task is twice in a part: of two changes to one task the first goes first. A
+    statement writes a row once, and would choose for itself which of them it takes."""
+    if len({change.id for change in changes}) == len(changes):
+        return [range(len(changes))]
+    parts: list[list[int]] = []
+    seen: Counter[UUID] = Counter()
+    for place, change in enumerate(changes):
+        if seen[change.id] == len(parts):
+            parts.append([])
+        parts[seen[change.id]].append(place)
+        seen[change.id] += 1
+    return parts
 
 
 def unmeasured(change: Change) -> Change:

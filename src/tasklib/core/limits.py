@@ -76,6 +76,12 @@ class Control:
             return most
         return min(most, self.tokens + max(0.0, (now - self.refilled_at).total_seconds()) * rate)
 
+    def spent(self, number: int, now: datetime) -> Control:
+        """After so many starts."""
+        if self.rate is None:
+            return self
+        return replace(self, tokens=self.tokens_at(now) - number, refilled_at=max(now, self.refilled_at or now))
+
     def changed(self, change: ControlChange) -> Control:
         """With what the change gives; the rest stays. A new rate starts with a full bucket."""
         names = ("paused", "operator_rate", "default_rate", "concurrency")
@@ -95,12 +101,13 @@ class Control:
 
 
 class Limits:
-    """What the controls allow at one instant."""
+    """What the controls allow at one instant, and what is left of it as claims are made."""
 
-    def __init__(self, controls: Mapping[str, Control], now: datetime, running: Mapping[str, int]) -> None:
-        self._controls = controls
+    def __init__(self, controls: Iterable[Control], now: datetime, running: Mapping[str, int]) -> None:
+        self._controls = {control.name: control for control in controls if control.paused or control.limited}
         self._now = now
-        self._running = running
+        self._running = dict(running)
+        """How many run, by name; under `ALL` how many there are of all together."""
 
     def paused(self, name: str) -> bool:
         return any(each in self._controls and self._controls[each].paused for each in (name, ALL))
@@ -119,13 +126,16 @@ class Limits:
         if control.rate is not None:
             caps.append(math.floor(control.tokens_at(self._now) + EPSILON))
         if control.concurrency is not None:
-            running = sum(self._running.values()) if name == ALL else self._running.get(name, 0)
-            caps.append(max(0, control.concurrency - running))
+            caps.append(max(0, control.concurrency - self._running.get(name, 0)))
         return min(caps) if caps else None
 
     def allows(self, name: str) -> bool:
         """Whether one of this name may start now."""
         return all(cap is None or cap > 0 for cap in (self.cap(ALL), self.cap(name)))
+
+    def rationed(self, names: Iterable[str]) -> bool:
+        """Whether a claim of these names may start something, and would use up a limit with it."""
+        return any((self.limited(name) or self.limited(ALL)) and self.allows(name) for name in names)
 
     def next_token_in(self, names: Iterable[str]) -> float | None:
         """Seconds until a bucket that is empty now has a token again."""
@@ -139,12 +149,23 @@ class Limits:
                 waits.append(missing / control.rate)
         return min(waits, default=None)
 
-    def used(self, taken: Mapping[str, int]) -> list[tuple[str, float | None]]:
-        """The limits that so many claims of each name were made under, and what is left in their buckets; None: they
-        have none."""
-        used = []
-        for name, control in self._controls.items():
-            number = sum(taken.values()) if name == ALL else taken.get(name, 0)
-            if number and control.limited:
-                used.append((name, None if control.rate is None else control.tokens_at(self._now) - number))
-        return used
+    def full(self, names: Iterable[str]) -> bool:
+        """Whether something has to end before more of one of these names can start."""
+        for name in (ALL, *names):
+            control = self._controls.get(name)
+            if control is None or control.paused or control.concurrency is None:
+                continue
+            if self._running.get(name, 0) >= control.concurrency:
+                return True
+        return False
+
+    def spend(self, taken: Mapping[str, int]) -> list[Control]:
+        """So many claims of each name were made: the limits that they were made under, with what is left in their
+        buckets."""
+        spent = []
+        for name, number in {**taken, ALL: sum(taken.values())}.items():
+            self._running[name] = self._running.get(name, 0) + number
+            if number and self.limited(name):
+                spent.append(self._controls[name].spent(number, self._now))
+        self._controls |= {control.name: control for control in spent}
+        return spent

@@ -27,6 +27,8 @@ class Failed:
     lost: bool = False
     """The worker vanished, or its child process did: the task is a suspect from now on."""
     run_ms: int = 0
+    seen: bool = False
+    """An exception of the handler's, which has passed through the middleware around it."""
     cause: BaseException | None = field(default=None, compare=False, repr=False)
     """What the handler raised, for the log; not known of handlers in other processes."""
 

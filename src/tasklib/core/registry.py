@@ -74,21 +74,33 @@ class TaskType:
     """Called with the stored value itself, not with keyword arguments (handlers of the fluent door). `params` is a
     RootModel then."""
 
-    def encode_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], limit: int = codec.MAX_BYTES) -> str:
-        """The arguments of a call as JSON text. Raises TaskValidationError; nothing is stored then."""
-        if args:
-            try:
-                bound = self.signature.bind_partial(*args, **kwargs)
-            except TypeError as error:
-                raise TaskValidationError(f"{self.params.__name__}: {error}{self._hint(kwargs)}", errors=[]) from None
-            kwargs = dict(bound.arguments)
-            for parameter in self.signature.parameters.values():
-                if parameter.kind is parameter.VAR_KEYWORD:
-                    kwargs.update(kwargs.pop(parameter.name, {}))
-        return self.encode_calls((kwargs,), limit)[0]
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments of a call by their names. Raises TaskValidationError."""
+        if not args:
+            return kwargs
+        try:
+            bound = self.signature.bind_partial(*args, **kwargs)
+        except TypeError as error:
+            raise TaskValidationError(f"{self.params.__name__}: {error}{self._hint(kwargs)}", errors=[]) from None
+        named = dict(bound.arguments)
+        for parameter in self.signature.parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                named.update(named.pop(parameter.name, {}))
+        return named
+
+    def encode(self, arguments: Any, limit: int = codec.MAX_BYTES) -> str:
+        """Keyword arguments, or a payload, as JSON text: checked, with defaults. Raises TaskValidationError; nothing is
+        stored then."""
+        if self.takes_payload:
+            return encode_payload(arguments, self.params, limit)
+        return self.encode_calls((arguments,), limit)[0]
+
+    def encode_json(self, text: str, limit: int = codec.MAX_BYTES) -> str:
+        """The same for what came as JSON, where texts stand for dates and bytes."""
+        return _encode(self.params, self.params.__pydantic_validator__.validate_json, text, limit)
 
     def encode_calls(self, calls: Iterable[Mapping[str, Any]], limit: int = codec.MAX_BYTES) -> list[str]:
-        """The same for many calls, each given by its keyword arguments."""
+        """For many calls, each given by its keyword arguments."""
         validate = self.params.__pydantic_validator__.validate_python
         to_json = self.params.__pydantic_serializer__.to_json
         loose = self.loose
@@ -184,6 +196,10 @@ class Registry:
     def get(self, name: str) -> TaskType | None:
         return self._types.get(name)
 
+    def of(self, names: Iterable[str]) -> list[TaskType]:
+        """Those of these names that there are."""
+        return [found for name in names if (found := self._types.get(name)) is not None]
+
     def names(self) -> tuple[str, ...]:
         return tuple(self._types)
 
@@ -268,12 +284,16 @@ def payload_model(payload_type: Any) -> PayloadModel:
         raise TaskDefinitionError(f"payload_type: Pydantic cannot handle it: {error}", field="payload_type") from None
 
 
-def encode_payload(value: Any, model: PayloadModel | None, limit: int = codec.MAX_BYTES) -> str:
+def encode_payload(value: Any, model: type[BaseModel], limit: int = codec.MAX_BYTES) -> str:
     """A payload as JSON text. Raises TaskValidationError or InvalidValue; nothing is stored then."""
-    if model is None or model is ANY_PAYLOAD:
+    if model is ANY_PAYLOAD:
         return codec.encode(value, field="payload", limit=limit)
+    return _encode(model, model.__pydantic_validator__.validate_python, value, limit)
+
+
+def _encode(model: type[BaseModel], validate: Callable[[Any], Any], value: Any, limit: int) -> str:
     try:
-        fitting = model.__pydantic_validator__.validate_python(value)
+        fitting = validate(value)
         text = model.__pydantic_serializer__.to_json(fitting, by_alias=True, round_trip=True, warnings=False)
         return codec.vet(text.decode(), field="payload", limit=limit)
     except ValidationError as error:
@@ -282,7 +302,9 @@ def encode_payload(value: Any, model: PayloadModel | None, limit: int = codec.MA
         raise InvalidValue(f"payload: cannot be stored as JSON: {error}", field="payload") from None
 
 
-def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = Any) -> TaskType:
+def define_handler(
+    name: str, handler: Callable[..., Any], payload_type: Any = Any, options: TaskOptions | None = None
+) -> TaskType:
     """A task type whose function takes the payload itself, or nothing."""
     check_name(name, "type")
     if not callable(handler) or inspect.isclass(handler):
@@ -303,7 +325,7 @@ def define_handler(name: str, handler: Callable[..., Any], payload_type: Any = A
         name=name,
         function=handler if _takes(signature, None) else _without_payload(name, handler, signature),
         params=payload_model(payload_type),
-        options=TaskOptions(),
+        options=options or TaskOptions(),
         signature=signature,
         returns=returns,
         is_async=inspect.iscoroutinefunction(called),

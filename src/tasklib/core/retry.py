@@ -21,7 +21,6 @@ class RetryPolicy:
     cap: float
     jitter: float
 
-    LIBRARY: ClassVar[RetryPolicy]
     QUEUE: ClassVar[RetryPolicy]
     AT_ONCE: ClassVar[RetryPolicy]
 
@@ -62,6 +61,5 @@ class RetryPolicy:
             return cls()
 
 
-RetryPolicy.LIBRARY = RetryPolicy()
 RetryPolicy.QUEUE = RetryPolicy(base=10.0, multiplier=4.0, jitter=0.2)
 RetryPolicy.AT_ONCE = RetryPolicy(base=0.0, multiplier=1.0, cap=0.0)

@@ -18,10 +18,10 @@ from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
 from tasklib.doors.blocking import bridge, run_blocking
 from tasklib.doors.handle import TaskHandle
-from tasklib.engine import events
+from tasklib.engine import task_log
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import NO_OPTIONS, prepare_call, prepare_calls
+from tasklib.engine.submission import NO_OPTIONS, Call, Submitted, prepare, prepare_many
 from tasklib.stores.values import Inserted
 
 P = ParamSpec("P")
@@ -41,13 +41,13 @@ class Submitter(Generic[P, R]):
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         """Validates and stores the call; returns once it is committed."""
         engine = default_engine()
-        new = [prepare_call(self._task_type, args, kwargs, self._options, engine.config)]
-        return self._handle(store_blocking(engine, new, self._connection)[0], engine)
+        submitted = submit_blocking(engine, self._call(self._task_type.bind(args, kwargs)), self._connection)
+        return self._handle(submitted, engine)
 
     async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
         engine = default_engine()
-        new = [prepare_call(self._task_type, args, kwargs, self._options, engine.config)]
-        return self._handle((await store(engine, new, self._connection))[0], engine)
+        call = self._call(self._task_type.bind(args, kwargs))
+        return self._handle(await engine.submit(call, connection=self._connection), engine)
 
     @overload
     def submit_many(self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[False] = ...) -> list[UUID]: ...
@@ -59,8 +59,7 @@ class Submitter(Generic[P, R]):
         """Stores thousands of calls at once, each given by its keyword arguments; all or none. Gives their ids, or a
         handle for each."""
         engine = default_engine()
-        new = prepare_calls(self._task_type, calls, self._options, engine.config)
-        inserted = store_blocking(engine, new, self._connection)
+        inserted = submit_many_blocking(engine, self._call(), calls, self._connection)
         return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
 
     @overload
@@ -75,11 +74,13 @@ class Submitter(Generic[P, R]):
         self, calls: Iterable[Mapping[str, Any]], *, handles: bool = False
     ) -> list[UUID] | list[TaskHandle[R]]:
         engine = default_engine()
-        new = prepare_calls(self._task_type, calls, self._options, engine.config)
-        inserted = await store(engine, new, self._connection)
+        inserted = await engine.submit_many(self._call(), calls, connection=self._connection)
         return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
 
-    def _handle(self, inserted: Inserted, engine: Engine) -> TaskHandle[R]:
+    def _call(self, arguments: Mapping[str, Any] | None = None) -> Call:
+        return call_of(self._task_type, arguments, self._options)
+
+    def _handle(self, inserted: Inserted | Submitted, engine: Engine) -> TaskHandle[R]:
         return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
 
 
@@ -196,7 +197,7 @@ def _decorate(
         raise TaskDefinitionError(f"{function.name} is a task already")
     task_type = define(function, name=name, options=options, depth=depth)
     registry.add(task_type)
-    events.registered(task_type.name)
+    task_log.registered(task_type.name)
     return TaskFunction(function, task_type)
 
 
@@ -204,20 +205,32 @@ def ids_of(inserted: Sequence[Inserted]) -> list[UUID]:
     return list(inserted.columns["id"]) if isinstance(inserted, Rows) else [each.id for each in inserted]
 
 
-async def store(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
-    """Submits in the engine's own transaction, or in the caller's."""
-    if connection is None:
-        return await engine.submit(tasks)
-    inserted = engine.submit_on(connection, tasks)
-    return await inserted if isinstance(inserted, Awaitable) else inserted
+def call_of(task_type: TaskType, arguments: Mapping[str, Any] | None, options: SubmitOptions = NO_OPTIONS) -> Call:
+    """A call as the function itself takes it."""
+    return Call(task_type.name, arguments, options, task_type, is_json=False)
 
 
-def store_blocking(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
+def submit_blocking(engine: Engine, call: Call, connection: object | None = None) -> Submitted:
+    """`engine.submit` for sync code."""
+    prepared = engine.prepare_at_once(call)
+    if prepared is None:  # looked up there, prepared in this thread: middleware is the caller's code
+        prepared = prepare(call, run_blocking(engine.published(call.name)), engine.config)
+    [inserted] = _insert_blocking(engine, [prepared.task], connection)
+    return Submitted(*inserted, prepared.validated)
+
+
+def submit_many_blocking(
+    engine: Engine, call: Call, arguments: Iterable[Mapping[str, Any]], connection: object | None = None
+) -> Sequence[Inserted]:
+    return _insert_blocking(engine, prepare_many(call, arguments, engine.config), connection)
+
+
+def _insert_blocking(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
     if connection is None:
         loop = bridge.loop
-        at_once = None if loop is None else engine.submit_here(loop, tasks)
-        return run_blocking(engine.submit(tasks)) if at_once is None else at_once
-    inserted = engine.submit_on(connection, tasks)
+        at_once = None if loop is None else engine.insert_here(loop, tasks)
+        return run_blocking(engine.insert(tasks)) if at_once is None else at_once
+    inserted = engine.insert_on(connection, tasks)
     if isinstance(inserted, Awaitable):
         if inspect.iscoroutine(inserted):
             inserted.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,13 +14,12 @@ from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import SubmitOptions, check_tags, check_whole
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
-from tasklib.core.task import NewTask, Task, TaskState
+from tasklib.core.task import Task, TaskState
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import TaskFunction, ids_of, store, store_blocking
+from tasklib.doors.functions import TaskFunction, call_of, ids_of, submit_blocking, submit_many_blocking
 from tasklib.doors.waiting import wait_for_task
 from tasklib.engine.default import default_engine
-from tasklib.engine.engine import Engine
-from tasklib.engine.submission import prepare_call, prepare_calls
+from tasklib.engine.submission import Call
 from tasklib.stores.values import Filter
 
 AnyTask = TaskFunction[..., Any, Any] | Callable[..., Any]
@@ -57,8 +56,7 @@ async def submit_task(
         tags=tags,
         idempotency_key=idempotency_key,
     )
-    new = [prepare_call(type_of(func), (), kwargs, options, engine.config)]
-    return (await store(engine, new, connection))[0].id
+    return (await engine.submit(call_of(type_of(func), kwargs, options), connection=connection)).id
 
 
 def submit_task_sync(
@@ -86,8 +84,7 @@ def submit_task_sync(
         tags=tags,
         idempotency_key=idempotency_key,
     )
-    new = [prepare_call(type_of(func), (), kwargs, options, engine.config)]
-    return store_blocking(engine, new, connection)[0].id
+    return submit_blocking(engine, call_of(type_of(func), kwargs, options), connection).id
 
 
 async def submit_many(
@@ -95,26 +92,22 @@ async def submit_many(
 ) -> list[UUID]:
     """Queues thousands of calls at once, all or none; each call is a mapping of keyword arguments. `options` are those
     of `submit_task` and hold for all of them."""
-    engine = default_engine()
-    return ids_of(await store(engine, _many(func, calls, options, engine), connection))
+    return ids_of(await default_engine().submit_many(_call(func, options), calls, connection=connection))
 
 
 def submit_many_sync(
     func: AnyTask, calls: Iterable[Mapping[str, Any]], /, *, connection: object | None = None, **options: Any
 ) -> list[UUID]:
-    engine = default_engine()
-    return ids_of(store_blocking(engine, _many(func, calls, options, engine), connection))
+    return ids_of(submit_many_blocking(default_engine(), _call(func, options), calls, connection))
 
 
-def _many(
-    func: AnyTask, calls: Iterable[Mapping[str, Any]], options: dict[str, Any], engine: Engine
-) -> Sequence[NewTask]:
+def _call(func: AnyTask, options: dict[str, Any]) -> Call:
     try:
         chosen = SubmitOptions(**options)
     except TypeError:
         unknown = ", ".join(sorted(set(options).difference(SubmitOptions.__slots__)))
         raise InvalidOption(f"submit_many has no option {unknown}", field=unknown) from None
-    return prepare_calls(type_of(func), calls, chosen, engine.config)
+    return call_of(type_of(func), None, chosen)
 
 
 def type_of(func: AnyTask) -> TaskType:

@@ -17,14 +17,15 @@ from tasklib.core.errors import InvalidOption, InvalidTask, InvalidValue, StoreC
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, SubmitOptions, check_delay, check_key, check_name, check_whole
 from tasklib.core.outcome import Completed, Failed, Outcome, Released
-from tasklib.core.retry import RetryPolicy
+from tasklib.core.registry import default_registry
 from tasklib.doors.blocking import run_blocking
+from tasklib.doors.functions import submit_blocking
 from tasklib.doors.managed import ManagedTask, TaskStatus, filter_of, managed
 from tasklib.engine import claims
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine, StoreEngine
-from tasklib.engine.submission import new_task
+from tasklib.engine.submission import CLAIM_OPTIONS, Call
 from tasklib.stores.base import Store
 from tasklib.worker.runner import describe
 
@@ -62,7 +63,7 @@ class AsyncTaskManager:
         payload: Value,
         *,
         idempotency_key: str | None = None,
-        max_attempts: int = 0,
+        max_attempts: int | None = None,
         name: str = NAME,
         delay_seconds: Seconds | None = None,
         run_at: datetime | None = None,
@@ -71,26 +72,16 @@ class AsyncTaskManager:
         tags: Mapping[str, Any] | None = None,
     ) -> UUID:
         """Stores a task and returns its id once it is committed; with a known key, the id of the task that has it."""
-        config = self._open().config
-        if payload is None:
-            raise InvalidTask("payload: a task needs one; b'', '', {}, 0 and False are payloads", field="payload")
-        new = new_task(
-            check_name(name),
-            codec.encode(pack(payload), field="payload", limit=config.max_payload_bytes),
-            SubmitOptions(
-                delay_seconds=delay_seconds,
-                run_at=run_at,
-                max_retries=check_whole("max_attempts", max_attempts, 0, INT32) - 1,
-                timeout_seconds=timeout_seconds,
-                priority=priority,
-                tags=tags,
-                idempotency_key=idempotency_key,
-            ),
-            max_retries=-1,
-            timeout=config.default_task_timeout_seconds,
-            retry=RetryPolicy.AT_ONCE,
+        options = SubmitOptions(
+            delay_seconds=delay_seconds,
+            run_at=run_at,
+            max_retries=_retries(max_attempts),
+            timeout_seconds=timeout_seconds,
+            priority=priority,
+            tags=tags,
+            idempotency_key=idempotency_key,
         )
-        return (await self.engine.submit([new]))[0].id
+        return (await self._open().submit(_call(name, payload, options))).id
 
     # -- claim --------------------------------------------------------------------------------------------------------
 
@@ -256,7 +247,7 @@ class TaskManager:
         payload: Value,
         *,
         idempotency_key: str | None = None,
-        max_attempts: int = 0,
+        max_attempts: int | None = None,
         name: str = NAME,
         delay_seconds: Seconds | None = None,
         run_at: datetime | None = None,
@@ -265,19 +256,16 @@ class TaskManager:
         tags: Mapping[str, Any] | None = None,
     ) -> UUID:
         """Stores a task and returns its id once it is committed; with a known key, the id of the task that has it."""
-        return run_blocking(
-            self._async.submit(
-                payload,
-                idempotency_key=idempotency_key,
-                max_attempts=max_attempts,
-                name=name,
-                delay_seconds=delay_seconds,
-                run_at=run_at,
-                timeout_seconds=timeout_seconds,
-                priority=priority,
-                tags=tags,
-            )
+        options = SubmitOptions(
+            delay_seconds=delay_seconds,
+            run_at=run_at,
+            max_retries=_retries(max_attempts),
+            timeout_seconds=timeout_seconds,
+            priority=priority,
+            tags=tags,
+            idempotency_key=idempotency_key,
         )
+        return submit_blocking(self._async._open(), _call(name, payload, options)).id
 
     def claim(self, task_id: UUID | str, worker_id: str, *, ttl: Seconds | None = None) -> ManagedTask:
         """Claims this task. Again by the worker that has it: the same claim, extended; no attempt is counted."""
@@ -373,9 +361,20 @@ def _engine(queue: Queue | None) -> Engine:
     return StoreEngine(queue, Config())
 
 
+def _call(name: str, payload: Value, options: SubmitOptions) -> Call:
+    if payload is None:
+        raise InvalidTask("payload: a task needs one; b'', '', {}, 0 and False are payloads", field="payload")
+    known = default_registry.get(check_name(name))
+    return Call(name, pack(payload), options, known, unknown=CLAIM_OPTIONS)
+
+
+def _retries(max_attempts: int | None) -> int | None:
+    return None if max_attempts is None else check_whole("max_attempts", max_attempts, 0, INT32) - 1
+
+
 def _error_text(error: object) -> str:
     if isinstance(error, BaseException):
-        return describe(error, whole=True)
+        return describe(error)
     if isinstance(error, str):
         return codec.clip_error(error)
     raise InvalidValue(f"error: must be an exception or text, got {error!r:.60}", field="error")

@@ -10,8 +10,6 @@ from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.options import INT32, SubmitOptions, check_run_at, check_tags, check_whole
 
-MAX_ATTEMPTS = 3
-
 
 class EnqueueOptions(TypedDict, total=False):
     """What may be said about one task. None: as if it were not given."""

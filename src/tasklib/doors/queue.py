@@ -12,20 +12,20 @@ from uuid import UUID
 
 from typing_extensions import Unpack
 
+from tasklib.core import codec
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidConfig, InvalidOption
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import INT32, check_name, check_timeout, check_whole
 from tasklib.core.registry import PayloadModel, Registry, default_registry, define_handler, encode_payload
-from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import NewTask, Task
+from tasklib.core.task import Task
 from tasklib.doors.blocking import run_apart, run_blocking
-from tasklib.doors.functions import store_blocking
-from tasklib.doors.options import MAX_ATTEMPTS, CamelSettings, EnqueueOptions, settings, submit_options
+from tasklib.doors.functions import submit_blocking
+from tasklib.doors.options import CamelSettings, EnqueueOptions, settings, submit_options
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import new_task, prepare_payload
+from tasklib.engine.submission import QUEUE_OPTIONS, Call
 from tasklib.stores.values import ControlChange, NameStats
 from tasklib.worker.background import BackgroundWorker
 from tasklib.worker.worker import MOST_CONCURRENCY, TaskWorker
@@ -113,8 +113,9 @@ class TaskQueue:
     def register_handler(self, type_name: str, handler: Handler, payload_type: Any = Any) -> None:
         """From now on `handler(payload)`, `def` or `async def`, runs tasks of this type; it takes the place of an
         earlier one. With a `payload_type` the payload is validated, when it is added and when it is run."""
-        task_type = define_handler(type_name, handler, payload_type)
         with self._lock:
+            options = replace(QUEUE_OPTIONS, timeout_seconds=self._settings(type_name).timeout)
+            task_type = define_handler(type_name, handler, payload_type, options)
             self.registry.replace(task_type)
             self._counts[type_name] = self._settings(type_name).count
             log.info("handler for %s registered", type_name)
@@ -141,7 +142,13 @@ class TaskQueue:
 
     def set_timeout(self, type_name: str, seconds: WholeSeconds | None) -> None:
         """Tasks of this type that are added from now on are stopped when they run longer. None: the configuration's."""
-        self._settings(type_name).timeout = None if seconds is None else check_timeout(seconds)
+        timeout = None if seconds is None else check_timeout(seconds)
+        with self._lock:
+            self._settings(type_name).timeout = timeout
+            known = self.registry.get(type_name)
+            if known is not None:
+                self.registry.replace(replace(known, options=replace(known.options, timeout_seconds=timeout)))
+                self._tend_worker()
 
     def set_rate_limit(self, type_name: str, tasks_per_second: float | None) -> None:
         """The default for this type, for the whole fleet. An operator's value wins until it is cleared. None: none."""
@@ -161,8 +168,7 @@ class TaskQueue:
         **more: Unpack[EnqueueOptions],
     ) -> UUID:
         """Stores a task and returns its id once it is committed."""
-        new = self.prepare(type_name, payload, None, options, more)
-        return store_blocking(self.engine, [new], None)[0].id
+        return submit_blocking(self.engine, self.call(type_name, payload, None, options, more)).id
 
     async def enqueue_async(
         self,
@@ -172,35 +178,22 @@ class TaskQueue:
         /,
         **more: Unpack[EnqueueOptions],
     ) -> UUID:
-        new = self.prepare(type_name, payload, None, options, more)
-        return (await self.engine.submit([new]))[0].id
+        return (await self.engine.submit(self.call(type_name, payload, None, options, more))).id
 
-    def prepare(
+    def call(
         self, type_name: str, payload: Any, model: PayloadModel | None, *options: Mapping[str, Any] | None
-    ) -> NewTask:
-        """A task that fits its type, not yet stored. `model`: what the payload must fit, unless its handler knows."""
+    ) -> Call:
+        """For the handler of this type, or for the decorated function. `model`: what the payload must fit, too."""
         check_name(type_name, "type")
-        known = self.registry.get(type_name)
-        config = self.engine.config
-        fits: Any = known.params if known is not None and model is None else model
-        text = encode_payload(payload, fits, config.max_payload_bytes)
+        handler = self.registry.get(type_name)
         chosen = submit_options(*options)
         own = self._types.get(type_name)
         if own is not None and own.timeout is not None and chosen.timeout_seconds is None:
             chosen = replace(chosen, timeout_seconds=own.timeout)
-        decorated = default_registry.get(type_name) if known is None else None
-        if decorated is not None:
-            if model is None:
-                decorated.decode_call(text)
-            return prepare_payload(decorated, text, chosen, config)
-        return new_task(
-            type_name,
-            text,
-            chosen,
-            max_retries=MAX_ATTEMPTS - 1,
-            timeout=config.default_task_timeout_seconds,
-            retry=RetryPolicy.QUEUE,
-        )
+        if model is not None and (handler is None or handler.params is not model):
+            payload = codec.decode(encode_payload(payload, model, self.engine.config.max_payload_bytes))
+        known = handler or default_registry.get(type_name)
+        return Call(type_name, payload, chosen, known, is_json=handler is None, unknown=QUEUE_OPTIONS)
 
     def get_task(self, task_id: UUID | str) -> Task | None:
         return run_blocking(self.get_task_async(task_id))
@@ -327,8 +320,7 @@ def _new_engine(database_url: str | None, lease: float) -> Engine:
     if database_url is not None:
         return Engine(Config(database_url=database_url, lock_timeout_seconds=lease))
     engine = default_engine()
-    known = engine.config.model_dump(include=engine.config.model_fields_set)
-    return engine.with_settings(Config(**{**known, "lock_timeout_seconds": lease}))
+    return engine.with_settings(Config(**{**engine.config.given, "lock_timeout_seconds": lease}))
 
 
 def _number(field: str, value: object, low: float, high: float) -> float:

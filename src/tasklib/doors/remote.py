@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -29,6 +30,24 @@ LARGEST_BODY_BYTES = 256 * 1024 * 1024
 """The server has limits of its own; no setting of it allows more than this."""
 LONGEST_WAIT_SECONDS = 20.0
 """One request waits no longer than this; a longer wait is several."""
+
+
+class RemoteTask(UUID):
+    """The id of a task that was submitted over HTTP, and what the server said of the submit."""
+
+    __slots__ = ("created", "validated")
+    created: bool
+    """False: the idempotency key was known, and this is the task it stands for."""
+    validated: bool
+    """False: the arguments were not checked, because no worker has told what the type takes."""
+
+    def __init__(self, task_id: str, *, created: bool, validated: bool) -> None:
+        super().__init__(task_id)
+        object.__setattr__(self, "created", created)
+        object.__setattr__(self, "validated", validated)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(RemoteTask, str(self), created=self.created, validated=self.validated), ()
 
 
 class RemoteQueue:
@@ -64,7 +83,7 @@ class RemoteQueue:
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
-    ) -> UUID:
+    ) -> RemoteTask:
         # Checked here as by any other door, and in its words. Each part by itself: what goes around them on the way
         # is no part of what is limited.
         check_name(name)
@@ -86,7 +105,7 @@ class RemoteQueue:
             given.append(f'"tags":{check_tags(tags)}')
         body = f'{{"type":{json.dumps(name)},"payload":{text},"options":{{{",".join(given)}}}}}'
         answer = await self._call("POST", "/api/tasks", body=body)
-        return UUID(answer["id"])
+        return RemoteTask(answer["id"], created="payload" not in answer, validated=answer["validated"])
 
     def submit(
         self,
@@ -99,7 +118,7 @@ class RemoteQueue:
         priority: int | None = None,
         tags: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
-    ) -> UUID:
+    ) -> RemoteTask:
         """Stores a task; returns once the server has committed it. With a key it is safe to send again."""
         return run_blocking(
             self.submit_async(

@@ -13,7 +13,7 @@ from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidConfig
 from tasklib.core.options import check_name
 from tasklib.core.registry import payload_model
-from tasklib.doors.functions import store_blocking
+from tasklib.doors.functions import submit_blocking
 from tasklib.doors.options import CamelSettings, EnqueueOptions
 from tasklib.doors.queue import LEASE_SECONDS, QueueStats, TaskQueue
 from tasklib.engine.config import Config
@@ -38,15 +38,15 @@ class TypeContext(Generic[P]):
         self, payload: P, options: EnqueueOptions | Mapping[str, Any] | None = None, /, **more: Unpack[EnqueueOptions]
     ) -> Self:
         """Stores a task; returns once it is committed."""
-        new = self._queue.prepare(self.type, payload, self._model, options, more)
-        self.ids.append(store_blocking(self._queue.engine, [new], None)[0].id)
+        call = self._queue.call(self.type, payload, self._model, options, more)
+        self.ids.append(submit_blocking(self._queue.engine, call).id)
         return self
 
     async def add_async(
         self, payload: P, options: EnqueueOptions | Mapping[str, Any] | None = None, /, **more: Unpack[EnqueueOptions]
     ) -> Self:
-        new = self._queue.prepare(self.type, payload, self._model, options, more)
-        self.ids.append((await self._queue.engine.submit([new]))[0].id)
+        call = self._queue.call(self.type, payload, self._model, options, more)
+        self.ids.append((await self._queue.engine.submit(call)).id)
         return self
 
     def set_worker(self, handler: Callable[[P], Any] | Callable[[], Any]) -> Self:

@@ -6,8 +6,8 @@ from uuid import UUID
 
 from tasklib.core.durations import Seconds
 from tasklib.core.task import Task
+from tasklib.engine.current import warn_of_waiting
 from tasklib.engine.engine import Engine
-from tasklib.worker.current import warn_of_waiting
 
 
 async def wait_for_task(engine: Engine, task_id: UUID, timeout: Seconds | None) -> Task:

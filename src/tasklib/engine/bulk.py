@@ -12,6 +12,7 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TaskConflict
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.engine import Engine
+from tasklib.engine.listeners import Settled
 from tasklib.stores.values import Count, Filter
 
 BATCH = 500
@@ -79,7 +80,12 @@ async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> list[Tas
         else:
             changed.append(task)
             changes.append(change)
-    done = _applied(changed, await store.settle(changes)) if changes else []
+    done: list[Task] = []
+    if changes:
+        verdicts = await store.settle(changes)
+        done = _applied(changed, verdicts)
+        settled = zip(changed, changes, verdicts, strict=True)
+        await engine.announce([Settled(*each[:2]) for each in settled if each[2] is Verdict.APPLIED])
     asked = await store.request_cancel(list(running)) if running else []
     return done + [running[task_id] for task_id in asked]
 

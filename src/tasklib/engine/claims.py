@@ -15,8 +15,9 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TaskConflict
 from tasklib.core.outcome import Outcome
 from tasklib.core.task import Claim, Task, TaskState
-from tasklib.engine import events
+from tasklib.engine import task_log
 from tasklib.engine.engine import TRIES, Engine, worker_lost
+from tasklib.engine.listeners import Settled
 from tasklib.stores.base import Store
 from tasklib.stores.values import Claimed, ClaimRequest, Controls, Held
 
@@ -34,7 +35,7 @@ async def claim(engine: Engine, task_id: UUID, worker_id: str, lease_seconds: fl
             case Approach.TAKE:
                 taken = await store.take(task_id, task.version, worker_id, lease_seconds)
                 if taken is not None:
-                    events.started(taken)
+                    task_log.started(taken)
                     (found,) = await store.get([task_id])
                     return _claimed(found or task, taken, lease_seconds)
                 await _check_held_back(store, task)
@@ -43,7 +44,9 @@ async def claim(engine: Engine, task_id: UUID, worker_id: str, lease_seconds: fl
                 if extended is not None:
                     return extended
             case Approach.CONTEST:
-                await store.settle([claims.contest(task, await store.lease_now(), worker_lost(task))])
+                contested = claims.contest(task, await store.lease_now(), worker_lost(task))
+                if (await store.settle([contested]))[0] is Verdict.APPLIED:
+                    await engine.announce([Settled(task, contested)])
     raise TaskConflict(f"task {task_id} changes too fast to be claimed", task_id=task_id)
 
 
@@ -64,7 +67,7 @@ async def claim_next(
     if wait_seconds <= 0:
         return await _shown(store, (await _next(engine, store, request)).claims, lease_seconds)
     woken = asyncio.Event()
-    stop_listening = store.listen(lambda name: woken.set() if name is None or name in names else None)
+    stop_listening = store.listen(lambda hint: woken.set() if hint is None or hint in names else None)
     loop = asyncio.get_running_loop()
     end = loop.time() + wait_seconds
     try:
@@ -95,7 +98,8 @@ async def settle(engine: Engine, task_id: UUID, worker_id: str, version: int | N
         held = claims.holding(task, worker_id, version)
         change = decide.unmeasured(decide.settle(held, outcome, engine.config.retry_policy, random.uniform(-1, 1)))
         if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
-            events.ended(held, outcome)
+            task_log.ended(held, outcome)
+            await engine.announce([Settled(held, change, outcome)])
             return change if change.if_asked is None else decide.written(change, await engine.get(task_id))
     raise TaskConflict(f"task {task_id} changes too fast to be settled", task_id=task_id)
 
@@ -132,7 +136,7 @@ async def _next(engine: Engine, store: Store, request: ClaimRequest) -> Claimed:
     if not claimed.claims and await engine.recover(at_once=True):
         claimed = await store.claim(request)
     for each in claimed.claims:
-        events.started(each)
+        task_log.started(each)
     return claimed
 
 

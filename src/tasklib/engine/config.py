@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
-from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from tasklib.core import codec
@@ -16,6 +17,8 @@ from tasklib.core.durations import in_seconds
 from tasklib.core.errors import InvalidConfig
 from tasklib.core.redact import SECRET_KEYS, mask_text, redact
 from tasklib.core.retry import LONGEST_DELAY, RetryPolicy
+from tasklib.engine import middleware as around
+from tasklib.engine.middleware import Middleware
 
 ENV_PREFIX = "TASKLIB_"
 SCHEMES = ("sqlite", "memory", "postgresql", "postgres", "nats")
@@ -84,6 +87,9 @@ class Config(BaseSettings):
     """How long one call of a worker to the database may take, reconnecting included."""
     submit_timeout_seconds: Duration = Field(default=5.0, gt=0, le=3600)
     """The same for an application's own calls, submits and reads: a web request cannot wait for long."""
+    middleware: Annotated[Sequence[Middleware], NoDecode, PlainValidator(around.load)] = ()
+    """The application's own code around submits and runs, the outermost first. In the variable `module:name`, separated
+    by commas."""
 
     if not TYPE_CHECKING:  # type checkers derive the arguments from the fields
 
@@ -137,6 +143,11 @@ class Config(BaseSettings):
     def redact(self, value: Any) -> Any:
         """A copy of plain JSON values in which secrets are masked."""
         return redact(value, (*SECRET_KEYS, *self.redact_keys))
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The settings that were given, by the program or the environment."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
 
     @property
     def shown_url(self) -> str:

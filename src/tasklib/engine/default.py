@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,17 +17,26 @@ _engine: Engine | None = None
 _held: Engine | None = None
 """A test's queue: while it is held in place, nothing that the application says about its own queue leads elsewhere."""
 
+_init_module: str | None = None
+
 
 def init(config: Config | None = None) -> None:
     """Sets the queue for this process. Without it, the first call reads the environment."""
+    global _init_module
     config = config or Config()
     with _lock:
+        _init_module = sys._getframe(1).f_globals.get("__name__")
         if _held is None:
             _set(Engine(config))
         else:
             check_held(config)
             _held.adopt(config)
             _set(_held)
+
+
+def init_module() -> str | None:
+    """The module that called `init` last: a child process imports it, to have the same middleware."""
+    return _init_module
 
 
 def default_engine() -> Engine:

@@ -7,7 +7,7 @@ import logging
 import os
 import time
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 from uuid import UUID
@@ -16,13 +16,17 @@ from tasklib.core import decide
 from tasklib.core.decide import Verdict
 from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound
+from tasklib.core.published import PublishedType, publish
+from tasklib.core.registry import TaskType
 from tasklib.core.task import NewTask, Task, is_terminal, not_finished
-from tasklib.engine import events
+from tasklib.engine import task_log
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config, check_default, is_missing
 from tasklib.engine.filters import checked
+from tasklib.engine.listeners import Settled, listening, tell
+from tasklib.engine.submission import Call, Prepared, Submitted, prepare, prepare_many
 from tasklib.engine.together import Together
-from tasklib.stores.base import Store
+from tasklib.stores.base import InsertsInThread, Store
 from tasklib.stores.values import (
     Age,
     ControlChange,
@@ -38,6 +42,8 @@ from tasklib.stores.values import (
 
 log = logging.getLogger("tasklib")
 
+TYPES_KEPT_SECONDS = 5.0
+"""So long a process goes by what it knows of published types."""
 TRIES = 100
 """How often an operation reads again after losing a race. Each loss means that somebody else got on."""
 
@@ -55,6 +61,9 @@ class Engine:
         self._pid = os.getpid()
         self._closed = False
         self._recovered_at: float | None = None
+        self._types: _Types | None = None
+        self._told_of: dict[str, TaskType] = {}
+        """What was published from here."""
         self._alike: weakref.WeakSet[Engine] = weakref.WeakSet()
         """Engines with other settings on this queue, which go by this one's clock."""
 
@@ -71,7 +80,8 @@ class Engine:
         self.config = self._here(config)
 
     def _here(self, config: Config) -> Config:
-        settings = config.model_dump(include=config.model_fields_set - {"database_url"})
+        settings = config.given
+        settings.pop("database_url", None)
         if "database_url" in self.config.model_fields_set:
             settings["database_url"] = self.config.database_url
         return Config(**settings)
@@ -154,24 +164,71 @@ class Engine:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def submit(self, call: Call, *, connection: object | None = None) -> Submitted:
+        """Stores the task that was asked for. On the caller's connection: in the caller's transaction."""
+        prepared = self.prepare_at_once(call)
+        if prepared is None:
+            prepared = prepare(call, await self.published(call.name), self.config)
+        if connection is None:
+            [inserted] = await self.insert([prepared.task])
+        else:
+            [inserted] = await self._insert_on(connection, [prepared.task])
+        return Submitted(*inserted, prepared.validated)
+
+    async def submit_many(
+        self, call: Call, arguments: Iterable[Mapping[str, Any]], *, connection: object | None = None
+    ) -> Sequence[Inserted]:
+        """The same call of a known type with each of these arguments, all or none."""
+        tasks = prepare_many(call, arguments, self.config)
+        return await (self.insert(tasks) if connection is None else self._insert_on(connection, tasks))
+
+    def prepare_at_once(self, call: Call) -> Prepared | None:
+        """The task that was asked for, checked, not yet stored. None: this process does not have the code of its type,
+        and has not looked lately at what is published of it."""
+        if call.task_type is not None:
+            return prepare(call, None, self.config)
+        if self._types is None or time.monotonic() - self._types.read_at > TYPES_KEPT_SECONDS:
+            return None
+        return prepare(call, self._types.by_name.get(call.name), self.config)
+
+    async def published(self, name: str) -> PublishedType | None:
+        """Looks up what workers have told of a type."""
+        self._types = types = await (await self._opened()).types.get(None)
+        return types.by_name.get(name)
+
+    async def publish(self, types: Iterable[TaskType]) -> None:
+        """Tells what these types take, and their options, to those who submit without the code. Each once."""
+        new = [each for each in types if self._told_of.get(each.name) is not each]
+        if new:
+            await (await self.store()).publish(publish(new))
+            self._told_of.update((each.name, each) for each in new)
+            self._types = None
+
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        """Stores tasks that are ready made."""
         opened = self._at_hand(asyncio.get_running_loop()) or await self._opened()
-        inserted = await opened.store.insert(tasks, dated=dated)
-        events.enqueued(tasks, inserted)
+        inserted = await opened.store.insert(tasks)
+        task_log.enqueued(tasks, inserted)
         return inserted
 
-    def submit_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+    def insert_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
         """For sync code: in this thread, if the store of that loop can take them at once. None: it cannot."""
         opened = self._at_hand(loop)
-        inserted = None if opened is None else opened.store.insert_here(tasks)
+        inserted = None if opened is None or opened.insert_sync is None else opened.insert_sync(tasks)
         if inserted is not None:
-            events.enqueued(tasks, inserted)
+            task_log.enqueued(tasks, inserted)
         return inserted
 
-    def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
+    def insert_on(
+        self, connection: object, tasks: Sequence[NewTask]
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
         """In the caller's transaction; in this thread if the connection is a sync one."""
         self._tell()
         return self.new_store().insert_on(connection, tasks)
+
+    async def _insert_on(self, connection: object, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        inserted = self.insert_on(connection, tasks)
+        return await inserted if isinstance(inserted, Awaitable) else inserted
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
@@ -183,6 +240,7 @@ class Engine:
             change = decide.cancel(task)
             if change is not None:
                 if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
+                    await self.announce([Settled(task, change)])
                     return await self.need(task_id)
             elif await store.request_cancel([task_id]):
                 return await self.need(task_id)
@@ -212,8 +270,28 @@ class Engine:
         lost = await store.lost_leases(self.config.dead_after_seconds, limit)
         if not lost:
             return 0
-        verdicts = await store.settle([decide.expire(task, worker_lost(task)) for task in lost])
+        changes = [decide.expire(task, worker_lost(task)) for task in lost]
+        verdicts = await store.settle(changes)
+        done = zip(lost, changes, verdicts, strict=True)
+        await self.announce([Settled(task, change) for task, change, verdict in done if verdict is Verdict.APPLIED])
         return verdicts.count(Verdict.APPLIED)
+
+    async def announce(self, settled: Sequence[Settled]) -> None:
+        """Tells middleware what was just committed, if any of it listens. A change that had another form, for a cancel
+        that was asked for meanwhile, is told in the form it was written in."""
+        middleware = self.config.middleware
+        if not settled or not listening(middleware):
+            return
+        doubtful = [each.change.id for each in settled if each.change.if_asked is not None]
+        found: list[Task | None] = []
+        if doubtful:
+            try:
+                found = list(await (await self.store()).get(doubtful))
+            except Exception as error:  # what was committed is committed: nobody may take this for its failure
+                log.warning("cannot see whether %d tasks were cancelled while they ran: %s", len(doubtful), error)
+        rows = {task.id: task for task in found if task is not None}
+        for each in settled:
+            tell(middleware, each._replace(change=decide.written(each.change, rows.get(each.change.id))))
 
     async def recover(self, *, at_once: bool) -> int:
         """`expire` for those who have no janitor; unless `at_once`, no more often than a janitor would."""
@@ -301,6 +379,13 @@ class Standing(NamedTuple):
     workers: Sequence[WorkerInfo]
 
 
+class _Types(NamedTuple):
+    """Task types as workers have published them."""
+
+    by_name: Mapping[str, PublishedType]
+    read_at: float
+
+
 class StoreEngine(Engine):
     """The same on one store that somebody made, for the event loop that uses it first."""
 
@@ -328,12 +413,20 @@ class _Opened:
     lock: asyncio.Lock
     ready: bool = False
     keeper: AsyncGenerator[None] | None = None
+    insert_sync: Callable[[Sequence[NewTask]], Sequence[Inserted] | None] | None = field(init=False)
     tasks: Together[UUID, Task | None] = field(init=False)
     standing: Together[None, Standing] = field(init=False)
+    types: Together[None, _Types] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.insert_sync = self.store.insert_sync if isinstance(self.store, InsertsInThread) else None
         self.tasks = Together(self.store.get)
         self.standing = Together(self._read_standing)
+        self.types = Together(self._read_types)
 
     async def _read_standing(self, asked: Sequence[None]) -> Sequence[Standing]:
         return [Standing(await self.store.controls(), await self.store.workers())] * len(asked)
+
+    async def _read_types(self, asked: Sequence[None]) -> Sequence[_Types]:
+        read_at = time.monotonic()
+        return [_Types({each.name: each for each in await self.store.published()}, read_at)] * len(asked)

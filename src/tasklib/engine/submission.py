@@ -1,27 +1,35 @@
-"""From a call to a NewTask: ids, defaults, limits."""
+"""From a call to a NewTask, whichever API it came through: arguments, options, id.
+
+The decorator, `submit_task`, `tq`, the manager, REST and the command line each make a `Call`. What becomes of it is
+said here alone, so that the same call is the same row.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasklib.core import codec
 from tasklib.core.durations import in_seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.ids import SEQUENCE_BITS, uuid7s
-from tasklib.core.options import SubmitOptions, check_tags
-from tasklib.core.registry import TaskType
+from tasklib.core.options import SubmitOptions, check_name, check_tags
+from tasklib.core.published import PublishedType
+from tasklib.core.registry import TaskOptions, TaskType
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.rows import Rows
+from tasklib.core.schemas import argument_schema
 from tasklib.core.task import NewTask
 from tasklib.engine import tracing
 from tasklib.engine.config import Config
+from tasklib.engine.middleware import before_submit
 
 
 class IdSource:
@@ -55,93 +63,121 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_ids.forget_lock)
 
 NO_OPTIONS = SubmitOptions()
+OF_CONFIG = TaskOptions()
+"""Of a type that nobody knows: what the configuration says."""
+QUEUE_OPTIONS = TaskOptions(max_retries=2, retry=RetryPolicy.QUEUE)
+"""Of handlers of the fluent API, and of types that nobody knows through it or over HTTP: three attempts."""
+CLAIM_OPTIONS = TaskOptions(max_retries=-1, retry=RetryPolicy.AT_ONCE)
+"""Of types that nobody knows, for workers that claim by hand: any number of attempts, at once."""
 
 
-def new_task(
-    name: str, payload: str, options: SubmitOptions, *, max_retries: int, timeout: int | None, retry: RetryPolicy | None
-) -> NewTask:
-    """A task from its payload and what the caller said; the rest are the defaults that apply to it."""
-    alike = _alike(options, max_retries, timeout, retry)
+class Call(NamedTuple):
+    """A task that somebody asks for."""
+
+    name: str
+    args: Any
+    """The keyword arguments, or the payload."""
+    options: SubmitOptions = NO_OPTIONS
+    """What the caller says of this task."""
+    task_type: TaskType | None = None
+    """Where this process knows it; else it is as workers have published it."""
+    is_json: bool = True
+    """False: `args` are Python values, as the function itself takes them."""
+    unknown: TaskOptions = OF_CONFIG
+    """The options of a type that nobody knows."""
+
+
+class Prepared(NamedTuple):
+    task: NewTask
+    validated: bool
+    """False: nobody could tell what arguments it takes."""
+
+
+class Submitted(NamedTuple):
+    id: UUID
+    created: bool
+    """False: the idempotency key was known, and this is the task it stands for."""
+    validated: bool
+
+
+def prepare(call: Call, published: PublishedType | None, config: Config) -> Prepared:
+    """Raises before anything is stored. `published`: of a type that this process does not know."""
+    payload, own, validated = _fitted(call, published, config.max_payload_bytes)
+    alike = _alike(call.options, own, config)
     ids = _ids.next(1)
-    return NewTask(ids[0], name, payload, *alike, tracing.submitted(name, ids)[0])
+    new = NewTask(ids[0], call.name, payload, *alike)
+    if config.middleware:
+        new = before_submit(config.middleware, new)
+    (trace,) = tracing.submitted(call.name, ids)
+    return Prepared(new if trace is None else new._replace(trace=trace), validated)
 
 
-def new_tasks(
-    name: str,
-    payloads: Sequence[str],
-    options: SubmitOptions,
-    *,
-    max_retries: int,
-    timeout: int | None,
-    retry: RetryPolicy | None,
-) -> Sequence[NewTask]:
-    """Tasks that differ in their payloads alone."""
-    alike = _alike(options, max_retries, timeout, retry)
+def check(call: Call, config: Config) -> None:
+    """Raises what can be told without a look at the queue."""
+    _, own, _ = _fitted(call, None, config.max_payload_bytes)
+    _alike(call.options, own, config)
+
+
+def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Config) -> Sequence[NewTask]:
+    """The same call of a known type with each of these arguments. All are checked before any is stored."""
+    assert call.task_type is not None
+    payloads = call.task_type.encode_calls(arguments, config.max_payload_bytes)
+    if call.options.idempotency_key is not None and len(payloads) > 1:
+        raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
+    alike = _alike(call.options, call.task_type.options, config)
     if not payloads:
         return []
     ids = _ids.next(len(payloads))
-    traces = tracing.submitted(name, ids)
-    first = NewTask(ids[0], name, payloads[0], *alike, traces[0])
+    first = NewTask(ids[0], call.name, payloads[0], *alike)
+    columns: dict[str, Sequence[Any]] = {"id": ids, "kwargs": payloads}
+    if config.middleware:
+        columns["tags"] = [before_submit(config.middleware, each).tags for each in Rows(first, **columns)]
+    traces = tracing.submitted(call.name, ids)
     if any(traces):
-        return Rows(first, id=ids, kwargs=payloads, trace=traces)
-    return Rows(first, id=ids, kwargs=payloads)
+        columns["trace"] = traces
+    return Rows(first, **columns)
+
+
+def _fitted(call: Call, published: PublishedType | None, limit: int) -> tuple[str, TaskOptions, bool]:
+    """The arguments as they are stored, the options of the type, and whether anybody checked the arguments."""
+    known = call.task_type
+    if known is not None:
+        if not call.is_json:
+            return known.encode(call.args, limit), known.options, True
+        return known.encode_json(codec.encode(call.args, field="payload", limit=limit), limit), known.options, True
+    check_name(call.name)
+    text = codec.encode(call.args, field="payload", limit=limit)
+    if published is None:
+        return text, call.unknown, False
+    schema = argument_schema(published.schema)
+    if schema is None:
+        return text, published.task_options(), False
+    fitting = schema.fit(json.loads(text), call.name)
+    return codec.encode(fitting, field="payload", limit=limit), published.task_options(), True
 
 
 def _alike(
-    options: SubmitOptions, max_retries: int, timeout: int | None, retry: RetryPolicy | None
+    options: SubmitOptions, own: TaskOptions, config: Config
 ) -> tuple[int, float | None, datetime | None, int | None, int, str, str | None, str | None]:
-    """The fields of a NewTask between its payload and its trace."""
-    kept = options.retry or retry
+    """The fields of a NewTask between its payload and its trace: what the caller says; else what the type says; else
+    what the configuration says."""
+    max_retries, timeout, priority = options.max_retries, options.timeout_seconds, options.priority
+    if max_retries is None:
+        max_retries = config.max_retries if own.max_retries is None else own.max_retries
+    if timeout is None:
+        timeout = config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds
+    tags: Mapping[str, Any] | None = options.tags or own.tags
+    if own.tags and options.tags:
+        check_tags(options.tags)
+        tags = {**own.tags, **options.tags}
+    retry = options.retry or own.retry
     return (
-        max_retries if options.max_retries is None else options.max_retries,
+        max_retries,
         in_seconds(options.delay_seconds),
         options.run_at,
-        timeout if options.timeout_seconds is None else in_seconds(options.timeout_seconds),
-        options.priority or 0,
-        "{}" if not options.tags else check_tags(options.tags),
+        in_seconds(timeout),
+        own.priority if priority is None else priority,
+        check_tags(tags) if tags else "{}",
         options.idempotency_key,
-        None if kept is None else kept.to_json(),
+        None if retry is None else retry.to_json(),
     )
-
-
-def prepare_call(
-    task_type: TaskType, args: tuple[Any, ...], kwargs: Mapping[str, Any], options: SubmitOptions, config: Config
-) -> NewTask:
-    """A task from a call of a task type. Raises before anything is stored."""
-    payload = task_type.encode_call(args, kwargs, config.max_payload_bytes)
-    return prepare_payload(task_type, payload, options, config)
-
-
-def prepare_payload(task_type: TaskType, payload: str, options: SubmitOptions, config: Config) -> NewTask:
-    """A task of a type that this process knows, from a payload that fits it, under the type's own options:
-    the same through every API."""
-    options, max_retries, timeout, retry = _with_defaults(task_type, options, config)
-    return new_task(task_type.name, payload, options, max_retries=max_retries, timeout=timeout, retry=retry)
-
-
-def prepare_calls(
-    task_type: TaskType, calls: Iterable[Mapping[str, Any]], options: SubmitOptions, config: Config
-) -> Sequence[NewTask]:
-    """Checks every call before any is stored."""
-    payloads = task_type.encode_calls(calls, config.max_payload_bytes)
-    if options.idempotency_key is not None and len(payloads) > 1:
-        raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
-    options, max_retries, timeout, retry = _with_defaults(task_type, options, config)
-    return new_tasks(task_type.name, payloads, options, max_retries=max_retries, timeout=timeout, retry=retry)
-
-
-def _with_defaults(
-    task_type: TaskType, options: SubmitOptions, config: Config
-) -> tuple[SubmitOptions, int, int | None, RetryPolicy | None]:
-    """What the caller said, joined with what the task type says; and for the rest, what the type or else the
-    configuration says of retries and timeout."""
-    own = task_type.options
-    if own.priority or own.tags:
-        options = replace(
-            options,
-            priority=own.priority if options.priority is None else options.priority,
-            tags={**own.tags, **(options.tags or {})},
-        )
-    max_retries = config.max_retries if own.max_retries is None else own.max_retries
-    timeout = config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds
-    return options, max_retries, timeout, own.retry

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.outcome import Completed, Failed, Outcome
+from tasklib.core.outcome import Snooze
+from tasklib.engine.current import RunningTask
+from tasklib.engine.middleware import Middleware
 
 
 def _load(module: str) -> Any:
@@ -24,24 +26,6 @@ def _load(module: str) -> Any:
 
 _trace, _propagate, _context = _load("trace"), _load("propagate"), _load("context")
 _tracer: Any = None if _trace is None else _trace.get_tracer("tasklib")
-
-
-class RunSpan:
-    """The span of one attempt."""
-
-    def __init__(self, span: Any) -> None:
-        self._span = span
-
-    def ended(self, outcome: Outcome) -> Outcome:
-        """Notes what the attempt came to, and hands it on."""
-        if self._span is not None and not isinstance(outcome, Completed):
-            self._span.set_attribute("tasklib.outcome", type(outcome).__name__.lower())
-            if isinstance(outcome, Failed):
-                self._span.set_status(_trace.Status(_trace.StatusCode.ERROR, outcome.error.rsplit("\n", 1)[-1]))
-        return outcome
-
-
-_NO_SPAN = RunSpan(None)
 
 
 def _nobody_traces() -> bool:
@@ -78,18 +62,38 @@ def _submitted(name: str, task_id: UUID) -> str | None:
     return json.dumps(carrier) if carrier else None
 
 
-@contextmanager
-def run_span(name: str, task_id: UUID | str, attempt: int, context: str | None) -> Iterator[RunSpan]:
-    """The span of a run, a child of its submit."""
-    if _tracer is None or context is None:
-        yield _NO_SPAN
-        return
-    try:
-        parent = _propagate.extract(json.loads(context))
-    except ValueError:  # edited by hand
-        parent = None
-    attributes = {"messaging.system": "tasklib", "tasklib.task_id": str(task_id), "tasklib.attempt": attempt}
-    with _tracer.start_as_current_span(
-        f"run {name}", context=parent, kind=_trace.SpanKind.CONSUMER, attributes=attributes
-    ) as span:
-        yield RunSpan(span)
+class RunSpan(Middleware):
+    """The span of one attempt, a child of its submit's, whose context is given."""
+
+    def __init__(self, context: str) -> None:
+        self._context = context
+
+    @contextmanager
+    def around(self, task: RunningTask) -> Iterator[None]:
+        if _tracer is None:
+            yield
+            return
+        try:
+            parent = _propagate.extract(json.loads(self._context))
+        except ValueError:  # edited by hand
+            parent = None
+        attributes = {"messaging.system": "tasklib", "tasklib.task_id": str(task.id), "tasklib.attempt": task.attempt}
+        with _tracer.start_as_current_span(
+            f"run {task.name}",
+            context=parent,
+            kind=_trace.SpanKind.CONSUMER,
+            attributes=attributes,
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                yield
+            except Snooze:
+                span.set_attribute("tasklib.outcome", "snoozed")
+                raise
+            except BaseException as error:
+                span.set_attribute("tasklib.outcome", "failed")
+                with suppress(Exception):  # its text may not be had
+                    span.record_exception(error)
+                    span.set_status(_trace.Status(_trace.StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+                raise

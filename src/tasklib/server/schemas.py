@@ -79,8 +79,11 @@ class Options(Given):
 
 class Submit(Given):
     type: Name
-    payload: Any = Field(description="Any JSON value; for a type the server knows, its arguments.")
+    payload: Any = Field(description="Any JSON value; for a type that is known or published, its arguments.")
     options: Options | None = None
+
+
+VALIDATED: Any = Field(description="Whether the payload was checked; false: nobody has told what the type takes.")
 
 
 class Submitted(Shown):
@@ -88,6 +91,7 @@ class Submitted(Shown):
     type: str
     status: str
     created_at: datetime
+    validated: bool = VALIDATED
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------------
@@ -130,6 +134,12 @@ class TaskView(Shown):
     version: int
     idempotency_key: str | None
     history: list[Attempt]
+
+
+class Found(TaskView):
+    """The task that an idempotency key stands for."""
+
+    validated: bool = VALIDATED
 
 
 class WaitingReason(Shown):

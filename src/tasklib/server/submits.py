@@ -1,30 +1,20 @@
-"""A submit over HTTP: checked against the type's model where the server knows it."""
+"""A submit over HTTP, in the words of its fields."""
 
 from __future__ import annotations
 
-from tasklib.core import codec
-from tasklib.core.errors import InvalidInput
-from tasklib.core.options import SubmitOptions, check_name
+from tasklib.core.errors import InvalidInput, TaskValidationError
+from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Registry
-from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import NewTask
-from tasklib.engine.config import Config
-from tasklib.engine.submission import new_task, prepare_payload
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import QUEUE_OPTIONS, Call, Submitted
 from tasklib.server.schemas import Options, Submit
-
-MAX_RETRIES = 2
-"""Of a type that the server does not know, unless the request says otherwise: three attempts."""
 
 _FIELDS = {"name": "type", "run_at": "options.runAfter"}
 
 
-def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
-    """Raises before anything is stored."""
+async def submit(given: Submit, registry: Registry, engine: Engine) -> Submitted:
+    """Checked against the type's model where the server knows it, else against what workers have published of it."""
     options = given.options or Options()
-    text = codec.encode(given.payload, field="payload", limit=config.max_payload_bytes)
-    known = registry.get(given.type)
-    if known is not None:
-        known.decode_call(text)
     try:
         chosen = SubmitOptions(
             run_at=options.run_after,
@@ -34,16 +24,10 @@ def prepare(given: Submit, registry: Registry, config: Config) -> NewTask:
             tags=options.tags,
             idempotency_key=options.idempotency_key,
         )
-        if known is not None:
-            return prepare_payload(known, text, chosen, config)
-        return new_task(
-            check_name(given.type),
-            text,
-            chosen,
-            max_retries=MAX_RETRIES,
-            timeout=config.default_task_timeout_seconds,
-            retry=RetryPolicy.QUEUE,
-        )
+        call = Call(given.type, given.payload, chosen, registry.get(given.type), unknown=QUEUE_OPTIONS)
+        return await engine.submit(call)
+    except TaskValidationError:
+        raise  # it names an argument
     except InvalidInput as error:
         field = error.field or ""
         error.field = f"options.{field}" if field.startswith("tags") else _FIELDS.get(field, error.field)

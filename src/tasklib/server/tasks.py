@@ -12,12 +12,14 @@ from fastapi import APIRouter, Query, Request, Response
 from tasklib.core.errors import WaitTimeout
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.waiting import reasons
+from tasklib.server import submits
 from tasklib.server.docs import BODY, problems
 from tasklib.server.filters import of_query
 from tasklib.server.schemas import (
     Cleaned,
     CleanupQuery,
     Finished,
+    Found,
     ListQuery,
     Retried,
     Shown,
@@ -29,7 +31,6 @@ from tasklib.server.schemas import (
     TaskView,
 )
 from tasklib.server.service import Served, Who
-from tasklib.server.submits import prepare
 from tasklib.server.views import stats_view
 from tasklib.stores.values import Count
 
@@ -58,25 +59,28 @@ _LINKS: dict[str, Any] = {
     operation_id="submit_task",
     responses={
         201: {"links": _LINKS},
-        200: {"model": TaskView, "description": "There is a task with this idempotency key: this is it"},
+        200: {"model": Found, "description": "There is a task with this idempotency key: this is it"},
         **problems(*BODY, 429),
     },
 )
 async def submit(given: Submit, request: Request, service: Served, who: Who) -> Response:
     """Create a task."""
     service.submits.take(who.key)
-    new = prepare(given, service.registry, service.engine.config)
-    (inserted,) = await service.engine.submit([new], dated=True)
-    created_at = inserted.created_at
-    if created_at is None:
-        task = await service.engine.get(inserted.id)
-        if not inserted.created and task is not None:
-            return _json(service.show(task))
-        created_at = await (await service.engine.store()).now() if task is None else task.created_at
+    submitted = await submits.submit(given, service.registry, service.engine)
+    task = await service.engine.get(submitted.id)
+    if not submitted.created and task is not None:
+        return _json(Found(**vars(service.show(task)), validated=submitted.validated))
+    created_at = await (await service.engine.store()).now() if task is None else task.created_at
     # As it was created: a quick worker may have it by now.
-    body = Submitted(id=inserted.id, type=new.name, status=TaskState.PENDING, created_at=created_at)
+    body = Submitted(
+        id=submitted.id,
+        type=given.type,
+        status=TaskState.PENDING,
+        created_at=created_at,
+        validated=submitted.validated,
+    )
     prefix = request.scope.get("root_path", "")
-    return _json(body, 201, {"Location": f"{prefix}/api/tasks/{inserted.id}"})
+    return _json(body, 201, {"Location": f"{prefix}/api/tasks/{submitted.id}"})
 
 
 @router.get("", operation_id="list_tasks", responses=problems())

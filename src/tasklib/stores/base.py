@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict
+from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.values import (
     Age,
@@ -31,6 +32,7 @@ from tasklib.stores.values import (
     Filter,
     Finding,
     Held,
+    Hint,
     Inserted,
     NameStats,
     Page,
@@ -72,18 +74,14 @@ class Store(Protocol):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
-        with one key become one. Wakes listening workers when something is due. `dated`: it may take longer if it saves
-        the caller the look at when a lone task was created."""
+        with one key become one. Delays are a century at most. Wakes listening workers when something is due soon."""
         ...
 
-    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
-        """The same for sync code in any thread, where the store can take them at once in that thread. None: it cannot,
-        and nothing was stored."""
-        ...
-
-    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
+    def insert_on(
+        self, connection: object, tasks: Sequence[NewTask]
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
         """The same on the caller's own connection, inside the caller's transaction. A sync connection is used at once,
         in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""
         ...
@@ -132,10 +130,20 @@ class Store(Protocol):
         `dead_after_seconds` or has said goodbye."""
         ...
 
+    # -- task types ---------------------------------------------------------------------------------------------------
+
+    async def publish(self, types: Sequence[PublishedType]) -> None:
+        """Keeps what a worker tells of its types; who tells last is believed."""
+        ...
+
+    async def published(self) -> list[PublishedType]:
+        """All types that any worker has told of, by name."""
+        ...
+
     # -- operate ------------------------------------------------------------------------------------------------------
 
     async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Marks running tasks as asked to stop and returns which; versions stay."""
+        """Marks running tasks as asked to stop and returns which; versions stay. Those who listen are told."""
         ...
 
     async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
@@ -216,14 +224,24 @@ class Store(Protocol):
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 
-    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
-        """Calls `wake` in this loop whenever something of that name may be claimable (None: anything, or a control
-        changed). A hint, never the truth: it may come late, twice or not at all. Returns how to stop."""
+    def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
+        """Calls `wake` in this loop whenever something may be claimable, was asked to stop, or a control changed. A
+        hint, never the truth: it may come late, twice or not at all. Returns how to stop."""
         ...
 
     def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
         """Yields the task as it is now, then again whenever it may have finished; woken, with slow polling as the
         fallback. Ends when the caller stops asking."""
+        ...
+
+
+@runtime_checkable
+class InsertsInThread(Protocol):
+    """A store that can do without its loop."""
+
+    def insert_sync(self, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
+        """`Store.insert` for sync code, in the calling thread. None: that is not possible now, and nothing was
+        stored."""
         ...
 
 

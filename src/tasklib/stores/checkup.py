@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tasklib.core.errors import SchemaMismatch
 from tasklib.stores.values import Finding
 
 LEASE_ENDS_SOON = 10.0
@@ -20,6 +21,16 @@ def clock(ahead: float, whose: str) -> Finding:
     if abs(ahead) < _CLOCKS_AGREE:
         return Finding("ok", "clock", message)
     return Finding("warning", "clock", message, f"the {whose}'s clock decides; set this one right for readable logs")
+
+
+def no_tables() -> Finding:
+    return Finding("warning", "schema", "there are no tables yet", "the first use makes them, or: tasklib migrate")
+
+
+def wrong_schema(error: SchemaMismatch) -> Finding:
+    """What the error says, and behind its semicolon what to do."""
+    message, _, advice = str(error).partition("; ")
+    return Finding("error", "schema", message, advice)
 
 
 def unhandled(names: Sequence[str]) -> Finding:

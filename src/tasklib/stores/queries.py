@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 _NAME = re.compile(r"^-- name: ([a-z_]+)[ \t]*$", re.MULTILINE)
 _STEP = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+_RECORD = "INSERT INTO {{schema}}.task_migrations (version, name) VALUES ({0.version}, '{0.name}');\n"
 
 
 def load(package: str) -> dict[str, str]:
@@ -32,16 +33,20 @@ class Step(NamedTuple):
     name: str
     sql: str
 
+    def script(self, schema: str) -> str:
+        """As people run it themselves: it records itself, so that the store knows what was done."""
+        return f"{self.sql}\n{_RECORD.format(self)}".replace("{schema}", schema)
 
-def load_steps(package: str) -> list[Step]:
+
+def load_steps(engine: str) -> list[Step]:
     """The files `migrations/0001_tasks.sql`, ... of a store, in order: their numbers run from 1 without a gap."""
     steps = sorted(
         Step(int(match[1]), file.name.removesuffix(".sql"), file.read_text(encoding="utf-8"))
-        for file in files(package).joinpath("migrations").iterdir()
+        for file in files("tasklib.stores").joinpath(engine, "migrations").iterdir()
         if (match := _STEP.fullmatch(file.name))
     )
     if [step.version for step in steps] != list(range(1, len(steps) + 1)):
-        raise ValueError(f"the migrations of {package} are not numbered from 1 without a gap")
+        raise ValueError(f"the migrations of {engine} are not numbered from 1 without a gap")
     return steps
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tasklib.core.limits import UNSET as UNSET
@@ -18,11 +18,9 @@ from tasklib.core.task import Claim, Task
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What an engine can and cannot do. The suite reads them, so that nothing is skipped by name."""
+    """What an engine can and cannot do."""
 
     engine: str
-    callers_transaction: bool
-    """A submit can join the caller's own database transaction."""
     shared_between_processes: bool = True
     wakes: bool = True
     """False: no wake-ups can be had (PgBouncer in transaction mode), so polling must not back off."""
@@ -32,8 +30,6 @@ class Inserted(NamedTuple):
     id: UUID
     created: bool
     """False: a task with this idempotency key was there, and `id` is its id."""
-    created_at: datetime | None = None
-    """When, if the insert itself told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +66,18 @@ class Extension(NamedTuple):
     held: bool
     """False: the claim is no longer this worker's."""
     cancel_requested: bool
+
+
+class CancelRequested(NamedTuple):
+    """Running tasks were asked to stop."""
+
+    ids: Sequence[UUID] = ()
+    """None: more than are worth naming."""
+
+
+Hint: TypeAlias = str | CancelRequested | None
+"""What those who listen hear: something of this type may be claimable; tasks were asked to stop; None: anything may be
+claimable, or a pause or a limit was changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,4 @@
-"""For tests: a queue in memory with `drain()` for your own project, and the suite that every store must pass.
-
-Needs pytest; the suite needs pytest-asyncio too.
-"""
+"""For the tests of your own project: a queue in memory, with `drain()`. Needs pytest."""
 
 from tasklib.testing.drain import drain, drain_async
 from tasklib.testing.queue import QueueForTests, fresh_queue

@@ -48,29 +48,31 @@ class EngineForTests(Engine):
 
     def adopt(self, config: Config) -> None:
         super().adopt(config)
-        self.config = Config(**{**self.config.model_dump(include=self.config.model_fields_set), **self._settings})
+        self.config = Config(**{**self.config.given, **self._settings})
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
-        inserted = await super().submit(tasks, dated=dated)
-        # Sync code comes this way in a thread that must not run its handlers; `submit_here` has seen to them.
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        inserted = await super().insert(tasks)
+        # Sync code comes this way in a thread that must not run its handlers; `insert_here` has seen to them.
         if asyncio.get_running_loop() is not bridge.loop:
             await self._run(tasks, inserted, None, waits=True)
         return inserted
 
-    def submit_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> list[Inserted] | None:
+    def insert_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
         if self.state.inline is None:
-            return super().submit_here(loop, tasks)
-        inserted = run_blocking(self.submit(tasks))
+            return super().insert_here(loop, tasks)
+        inserted = run_blocking(self.insert(tasks))
         play(self._run(tasks, inserted, None, waits=False))
-        return list(inserted)
+        return inserted
 
-    def submit_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
+    def insert_on(
+        self, connection: object, tasks: Sequence[NewTask]
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
         """A queue in memory has no part in the transaction: the task is stored at once, and stays if that is undone."""
-        stored: list[Inserted] | Awaitable[list[Inserted]]
+        stored: Sequence[Inserted] | Awaitable[Sequence[Inserted]]
         if not is_in_memory(self):
-            stored = super().submit_on(connection, tasks)
+            stored = super().insert_on(connection, tasks)
         else:
             stored = self._store(tasks) if is_async(connection) else run_blocking(self._store(tasks))
         if isinstance(stored, Awaitable):
@@ -78,12 +80,12 @@ class EngineForTests(Engine):
         play(self._run(tasks, stored, connection, waits=False))
         return stored
 
-    async def _store(self, tasks: Sequence[NewTask]) -> list[Inserted]:
-        return list(await super().submit(tasks))
+    async def _store(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        return await super().insert(tasks)
 
     async def _run_stored(
-        self, tasks: Sequence[NewTask], stored: Awaitable[list[Inserted]], connection: object
-    ) -> list[Inserted]:
+        self, tasks: Sequence[NewTask], stored: Awaitable[Sequence[Inserted]], connection: object
+    ) -> Sequence[Inserted]:
         inserted = await stored
         await self._run(tasks, inserted, connection, waits=True)
         return inserted

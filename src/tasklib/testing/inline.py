@@ -20,12 +20,14 @@ from tasklib.core.outcome import Completed, Outcome
 from tasklib.core.registry import Registry, TaskType
 from tasklib.core.task import Claim, Task
 from tasklib.doors.blocking import run_apart, run_blocking
-from tasklib.engine import events
+from tasklib.engine import task_log
+from tasklib.engine.current import running
 from tasklib.engine.engine import Engine
+from tasklib.engine.listeners import Settled, flush, flush_blocking, listening, tell
+from tasklib.engine.middleware import AROUND, defining
 from tasklib.stores.values import ClaimRequest
 from tasklib.testing.savepoints import Undo, savepoint
 from tasklib.worker import runner
-from tasklib.worker.current import running
 from tasklib.worker.flight import Flight
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class Inline:
     async def run(self, task_id: UUID, name: str) -> None:
         """This task, which was just submitted, if it is due and known here."""
         if self._registry.get(name) is not None:
-            claim = await self._take(task_id, name)
+            claim = await self._take(task_id)
             if claim is not None:
                 await self._run(claim)
 
@@ -88,9 +90,9 @@ class Inline:
 
         return next(iter(await self._asked(claim())), None)
 
-    async def _take(self, task_id: UUID, name: str) -> Claim | None:
+    async def _take(self, task_id: UUID) -> Claim | None:
         if self._inside is not None:
-            return await self._answered(self._inside.claim(task_id, name, self._worker_id, self._lease))
+            return await self._answered(self._inside.claim(task_id, self._worker_id, self._lease))
 
         async def take() -> Claim | None:
             version = (await self._engine.need(task_id)).version
@@ -126,11 +128,18 @@ class Inline:
     async def _run(self, claim: Claim) -> None:
         task_type = self._registry.get(claim.name)
         assert task_type is not None, claim.name
-        events.started(claim)
+        task_log.started(claim)
         outcome = await self._called(claim, task_type)
-        spread = random.uniform(-1.0, 1.0)
-        await self._settle(decide.settle(claim, outcome, self._engine.config.retry_policy, spread))
-        events.ended(claim, outcome)
+        config = self._engine.config
+        change = decide.settle(claim, outcome, config.retry_policy, random.uniform(-1.0, 1.0))
+        await self._settle(change)
+        task_log.ended(claim, outcome)
+        if listening(config.middleware):
+            tell(config.middleware, Settled(claim, change, outcome))
+            if self._waits:
+                await flush()
+            else:
+                flush_blocking()
 
     async def _called(self, claim: Claim, task_type: TaskType) -> Outcome:
         if self._connection is None:
@@ -147,14 +156,14 @@ class Inline:
         return outcome
 
     async def _call(self, claim: Claim, task_type: TaskType) -> Outcome:
-        limit = self._engine.config.max_result_bytes
-        queue = self._engine.config.database_url
+        config, queue = self._engine.config, self._engine.config.database_url
+        given = (task_type, claim.kwargs, config.max_result_bytes, defining(config.middleware, *AROUND), claim.trace)
         flight = Flight(claim, task_type, 0, time.monotonic() + self._lease, queue)
         flight.started = time.monotonic()
 
         async def call_async() -> Outcome:
             running.set(flight.tell)
-            return await runner.call_async(task_type, claim.kwargs, limit)
+            return await runner.call_async(*given)
 
         if task_type.is_async:
             if self._waits:
@@ -162,7 +171,7 @@ class Inline:
             return run_apart(call_async()) if _in_loop() else asyncio.run(call_async())
         token = running.set(flight.tell)
         try:
-            return runner.call(task_type, claim.kwargs, limit)
+            return runner.call(*given)
         finally:
             running.reset(token)
 

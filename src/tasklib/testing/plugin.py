@@ -8,9 +8,6 @@ import pytest
 
 from tasklib.testing.queue import QueueForTests, fresh_queue
 
-# The store suite is imported by those who write a store; its assertions shall show what they compared.
-pytest.register_assert_rewrite("tasklib.testing.suite")
-
 
 @pytest.fixture
 def tasklib_queue() -> Iterator[QueueForTests]:

@@ -12,14 +12,16 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import TaskType, default_registry
-from tasklib.engine.tracing import run_span
+from tasklib.engine.current import RunningTask, running
+from tasklib.engine.default import default_engine
+from tasklib.engine.middleware import AROUND, Middleware, defining, name_of
 from tasklib.worker import frames, guardian, runner
-from tasklib.worker.current import RunningTask, running
 
 
 def main() -> None:
@@ -30,20 +32,24 @@ def main() -> None:
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(read_fd, inbox), daemon=True).start()
     hello = inbox.get()
+    around: Sequence[Middleware] = ()
     try:
         _load(hello)
+        if hello["middleware"]:
+            around = defining(default_engine().config.middleware, *AROUND)
     except BaseException as error:
         frames.send(write_fd, {"error": runner.describe(error)})
         return
-    frames.send(write_fd, {"known": [name for name in hello["names"] if default_registry.get(name)]})
+    known = [name for name in hello["names"] if default_registry.get(name)]
+    frames.send(write_fd, {"known": known, "middleware": [name_of(each) for each in around]})
     while True:
         message = inbox.get()
         task_type = default_registry.get(message["name"])
         assert task_type is not None, message["name"]
-        frames.send(write_fd, frames.pack(_run(task_type, message, hello["max_result_bytes"])))
+        frames.send(write_fd, frames.pack(_run(task_type, message, hello["max_result_bytes"], around)))
 
 
-def _run(task_type: TaskType, message: dict[str, Any], limit: int) -> Outcome:
+def _run(task_type: TaskType, message: dict[str, Any], limit: int, around: Sequence[Middleware]) -> Outcome:
     begun = time.monotonic()
     timeout = message["timeout"]
     task = RunningTask(
@@ -52,13 +58,13 @@ def _run(task_type: TaskType, message: dict[str, Any], limit: int) -> Outcome:
         attempt=message["attempt"],
         tags=json.loads(message["tags"]),
         deadline=None if timeout is None else begun + timeout,
+        is_last=message["is_last"],
+        _arguments=lambda: task_type.decode_call(message["kwargs"]),
         _queue=message["queue"],
     )
     running.set(lambda: task)
-    with run_span(task.name, task.id, task.attempt, message["trace"]) as span:
-        if task_type.is_async:
-            return span.ended(asyncio.run(runner.call_async(task_type, message["kwargs"], limit)))
-        return span.ended(runner.call(task_type, message["kwargs"], limit))
+    given = (task_type, message["kwargs"], limit, around, message["trace"])
+    return asyncio.run(runner.call_async(*given)) if task_type.is_async else runner.call(*given)
 
 
 def _load(hello: dict[str, Any]) -> None:

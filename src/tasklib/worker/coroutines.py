@@ -6,11 +6,12 @@ import asyncio
 import logging
 import time
 from collections import deque
+from collections.abc import Sequence
 
-from tasklib.engine import events
-from tasklib.engine.tracing import run_span
+from tasklib.engine import task_log
+from tasklib.engine.current import running
+from tasklib.engine.middleware import Middleware
 from tasklib.worker import runner
-from tasklib.worker.current import running
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.slots import Slots
 from tasklib.worker.threads import Report
@@ -19,12 +20,15 @@ log = logging.getLogger("tasklib.worker")
 
 
 class CoroutineLane:
-    def __init__(self, slots: Slots, flights: Flights, report: Report, max_result_bytes: int) -> None:
+    def __init__(
+        self, slots: Slots, flights: Flights, report: Report, max_result_bytes: int, around: Sequence[Middleware]
+    ) -> None:
         self.waiting: deque[Flight] = deque()
         self._slots = slots
         self._flights = flights
         self._report = report
         self._limit = max_result_bytes
+        self._around = around
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[Flight, asyncio.Task[None]] = {}
 
@@ -66,7 +70,7 @@ class CoroutineLane:
                 self._loop.call_soon(self._launch)
             return
         flight.started = time.monotonic()
-        events.started(flight.claim)
+        task_log.started(flight.claim)
         if flight.claim.timeout_seconds is not None:
             self._flights.timed.add(flight)
         self._tasks[flight] = self._loop.create_task(self._fly(flight))
@@ -76,11 +80,8 @@ class CoroutineLane:
         claim = flight.claim
         if flight.stop is not None:
             outcome = runner.NEVER_STARTED
-        elif claim.trace is None:
-            outcome = await runner.call_async(flight.task_type, claim.kwargs, self._limit)
         else:
-            with run_span(claim.name, claim.id, claim.attempt, claim.trace) as span:
-                outcome = span.ended(await runner.call_async(flight.task_type, claim.kwargs, self._limit))
+            outcome = await runner.call_async(flight.task_type, claim.kwargs, self._limit, self._around, claim.trace)
         flight.ended = time.monotonic()
         if flight.verdict.acquire(blocking=False):
             self._report(flight, outcome if flight.stop is None else runner.stopped(flight, outcome))

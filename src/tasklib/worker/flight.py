@@ -11,8 +11,8 @@ from uuid import UUID
 
 from tasklib.core.registry import TaskType
 from tasklib.core.task import Claim
+from tasklib.engine.current import RunningTask
 from tasklib.stores.values import Held
-from tasklib.worker.current import RunningTask
 
 LEASE_MARGIN_SECONDS = 2.0
 """A lease is given up at most so long before it really ends."""
@@ -82,6 +82,8 @@ class Flight:
             attempt=self.claim.attempt,
             tags=json.loads(self.claim.tags),
             deadline=self.deadline,
+            is_last=self.claim.is_last,
+            _arguments=lambda: self.task_type.decode_call(self.claim.kwargs),
             _queue=self.queue,
             _lost=lambda: self.lost,
             _cancelled=lambda: self.cancel_requested,

@@ -12,15 +12,17 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from uuid import UUID
 
 from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.outcome import Failed
-from tasklib.engine import events
+from tasklib.engine import task_log
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store
-from tasklib.stores.values import WorkerBeat
+from tasklib.stores.values import Held, WorkerBeat
 from tasklib.worker import runner
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.outage import Outage
@@ -62,6 +64,10 @@ class Heartbeat:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._end = asyncio.Event()
         self._ended = False
+        self._called = asyncio.Event()
+        """There are suspects, or it is the end."""
+        self._suspects: set[Flight] = set()
+        """Those that may have been asked to stop."""
         self._stopping: set[Flight] = set()
         self._confirmed = time.monotonic()
         """When the last beat that arrived was sent."""
@@ -77,8 +83,12 @@ class Heartbeat:
         """Ends the thread; does not wait for longer than a moment."""
         self._ended = True
         if self._loop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._end.set)
+            self._loop.call_soon_threadsafe(self._finish)
             self._thread.join(2.0)
+
+    def _finish(self) -> None:
+        self._end.set()
+        self._called.set()
 
     def about(self) -> WorkerBeat:
         serves = self._serves()
@@ -92,6 +102,20 @@ class Heartbeat:
             running=self._slots.running,
             listening=self.listening,
         )
+
+    def look_at(self, ids: Collection[UUID]) -> None:
+        """These tasks may have been asked to stop, or any if none is named: those of them that are in flight here are
+        looked at in the store. From any thread."""
+        flights = [flight for task_id in ids if (flight := self._flights.get(task_id)) is not None]
+        if not ids:
+            flights = self._flights.snapshot()
+        if flights and self._loop is not None:
+            with suppress(RuntimeError):  # its loop is closed: the worker has ended
+                self._loop.call_soon_threadsafe(self._suspect, flights)
+
+    def _suspect(self, flights: list[Flight]) -> None:
+        self._suspects.update(flights)
+        self._called.set()
 
     def halt(self, flight: Flight, reason: Stop) -> None:
         """Tells a flight to stop. What becomes of it is seen to by the ticks that follow."""
@@ -113,39 +137,59 @@ class Heartbeat:
             log.exception("the heartbeat has stopped; leases will run out")
 
     async def _beat_until_end(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         store = self._engine.new_store()
         ticking = asyncio.create_task(self._tick_until_end())
         try:
             while not self._ended:
-                await self._beat(store)
-                await self._pause(self._config.beat_seconds)
+                await self._attempt(self._beat, store)
+                next_beat = loop.time() + self._config.beat_seconds
+                while not self._ended and (left := next_beat - loop.time()) > 0:
+                    await self._pause(left, self._called)
+                    self._called.clear()
+                    if self._suspects:
+                        await self._attempt(self._look, store)
         finally:
             ticking.cancel()
             await store.close()
 
-    async def _beat(self, store: Store) -> None:
-        """One round: the worker lives, its leases go on. A failed round is tried again soon, within the lease."""
-        sent = time.monotonic()
+    async def _attempt(self, work: Callable[[Store], Awaitable[None]], store: Store) -> None:
+        """A failed round is tried again soon, within the lease."""
         try:
             async with asyncio.timeout(max(self._config.beat_seconds, 1.0)):
-                if not self._opened:
-                    await store.open()
-                    self._opened = True
-                await store.beat(self.about())
-                # Nobody takes us for dead from here on, whatever becomes of the leases: each of them ends by itself.
-                self._confirmed = sent
-                held = self._flights.held(older_than=sent - self._config.beat_seconds / 2)
-                answers = await store.extend(self._worker_id, held, self._flights.lease_seconds) if held else []
+                await work(store)
         except Exception as error:  # whatever it is, the next beat may get through: nobody else would send one
             log.warning("heartbeat not confirmed: %s", str(error) or "no answer in time")
             self._outage.noticed()
+        else:
+            self._outage.over()
+
+    async def _beat(self, store: Store) -> None:
+        """One round: the worker lives, its leases go on."""
+        sent = time.monotonic()
+        if not self._opened:
+            await store.open()
+            self._opened = True
+        await store.beat(self.about())
+        # Nobody takes us for dead from here on, whatever becomes of the leases: each of them ends by itself.
+        self._confirmed = sent
+        await self._extend(store, self._flights.held(older_than=sent - self._config.beat_seconds / 2))
+
+    async def _look(self, store: Store) -> None:
+        """What was heard is a hint; the store's answer is what counts."""
+        suspects, self._suspects = self._suspects, set()
+        flights = [each for each in suspects if each in self._flights and each.stop is None]
+        await self._extend(store, [Held(each.claim.id, each.claim.version) for each in flights])
+
+    async def _extend(self, store: Store, held: list[Held]) -> None:
+        """Prolongs leases, and stops what is no longer to run."""
+        if not held:
             return
-        self._outage.over()
-        taken = []
-        for answer in answers:
-            flight = self._flights.get(answer.id)
-            if flight is None:
+        sent, taken = time.monotonic(), []
+        answers = await store.extend(self._worker_id, held, self._flights.lease_seconds)
+        for lease, answer in zip(held, answers, strict=True):
+            flight = self._flights.get(lease.id)
+            if flight is None or flight.claim.version != lease.version:  # it has ended, and may have begun anew
                 continue
             if not answer.held:
                 if not flight.verdict.locked():
@@ -156,7 +200,7 @@ class Heartbeat:
             if answer.cancel_requested and not flight.cancel_requested:
                 flight.cancel_requested = True
                 self.halt(flight, Stop.CANCEL)
-        events.leases_lost(taken, "no longer this worker's")
+        task_log.leases_lost(taken, "no longer this worker's")
 
     async def _tick_until_end(self) -> None:
         while not self._ended:
@@ -164,7 +208,7 @@ class Heartbeat:
             self._tick(now)
             self._watch.look(now)
             busy = self._flights.timed or self._stopping
-            await self._pause(TICK_SECONDS if busy else 4 * TICK_SECONDS)
+            await self._pause(TICK_SECONDS if busy else 4 * TICK_SECONDS, self._end)
 
     def _tick(self, now: float) -> None:
         for flight in list(self._flights.timed):
@@ -174,7 +218,7 @@ class Heartbeat:
         late = [f for f in self._flights if f.stop is None and (silent or now >= f.lease_until)]
         for flight in late:
             self.halt(flight, Stop.SILENT)
-        events.leases_lost([flight.claim for flight in late], "not extended in time")
+        task_log.leases_lost([flight.claim for flight in late], "not extended in time")
         for flight in list(self._stopping):
             if flight.verdict.locked():
                 self._stopping.discard(flight)
@@ -189,9 +233,9 @@ class Heartbeat:
         self._lane_of(flight).abandon(flight)
         self._report(flight, runner.stopped(flight, Failed("TaskStopped: it was told to stop and did not end")))
 
-    async def _pause(self, seconds: float) -> None:
+    async def _pause(self, seconds: float, until: asyncio.Event) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self._end.wait()
+                await until.wait()
         except TimeoutError:
             pass

@@ -6,16 +6,18 @@ import asyncio
 import logging
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from tasklib.core import decide
 from tasklib.core.errors import TRANSIENT, StoreGone
+from tasklib.core.limits import ALL
 from tasklib.core.outcome import Outcome, Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
 from tasklib.stores.base import Store
-from tasklib.stores.values import Claimed, ClaimRequest, Held
+from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, Held, Hint
 from tasklib.worker.apart import Apart
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.heartbeat import Heartbeat
@@ -30,6 +32,7 @@ UNSETTLED_LIMIT = 4 * PREFETCH_LIMIT
 """With more outcomes than this waiting to be written, nothing is prefetched."""
 HOSTAGE_SECONDS = 0.5
 """What has waited longer behind running tasks is given back."""
+CANCELS_KEPT = 100
 BUSY_SECONDS = 1.0
 """A worker that has found its fill for this long does without wake-ups."""
 
@@ -70,6 +73,9 @@ class Intake:
         self.taken = 0
         """How many were claimed so far; never more than the limit."""
         self._unannounced = False
+        self._controls_changed = False
+        self._cancels: deque[CancelRequested] = deque(maxlen=CANCELS_KEPT)
+        """Heard since the latest claim was sent: what it brings may be meant."""
         self._looking: asyncio.TimerHandle | None = None
         self._wake = asyncio.Event()
         self._busy_since: float | None = None
@@ -101,6 +107,9 @@ class Intake:
                 if self._unannounced:
                     self._unannounced = False
                     await self._tell(store)
+                if self._controls_changed:
+                    self._controls_changed = False
+                    await self._free_paused(store)
                 wanted, prefetch = self._room()
                 if wanted + prefetch == 0:
                     if self.taken == self._limit and not len(self._flights):
@@ -127,8 +136,12 @@ class Intake:
         finally:
             stop_listening()
 
-    def _heard(self, name: str | None) -> None:
-        if name is None or name in self._names():
+    def _heard(self, hint: Hint) -> None:
+        if isinstance(hint, CancelRequested):
+            self._cancels.append(hint)
+            self._heartbeat.look_at(hint.ids)
+        elif hint is None or hint in self._names():
+            self._controls_changed = self._controls_changed or hint is None
             self._wake.set()
 
     def _room(self) -> tuple[int, int]:
@@ -158,6 +171,7 @@ class Intake:
             # A copy: others may change it meanwhile.
             per_name={name: max(0, most - self._flights.count(name)) for name, most in dict(self._parallelism).items()},
         )
+        self._cancels.clear()
         try:
             claimed = await store.claim(request)
         except StoreGone:
@@ -170,6 +184,8 @@ class Intake:
             return None
         self._outage.over()
         await self._board(store, claimed.claims, asked_at)
+        for hint in self._cancels:
+            self._heartbeat.look_at(hint.ids)
         return claimed
 
     async def _adopt(self, store: Store) -> None:
@@ -252,7 +268,9 @@ class Intake:
     async def _tell(self, store: Store) -> None:
         try:
             await store.beat(self._heartbeat.about())
+            await self._engine.publish(self._registry.of(self._names()))
         except TRANSIENT as error:
+            self._unannounced = True  # with the next claim
             log.warning("cannot register: %s", error)
 
     def _pause(self, quiet: int, next_due_in: float | None, wakes: bool) -> float:
@@ -278,6 +296,24 @@ class Intake:
         oldest = min((flight.taken for flight in self._flights if flight.started is None), default=None)
         if oldest is not None and self._slots.waiting and time.monotonic() - oldest > HOSTAGE_SECONDS:
             self.give_back()
+
+    async def _free_paused(self, store: Store) -> None:
+        """Claims that wait for their start go back when their type is paused."""
+        if not self._slots.waiting:
+            return
+        try:
+            controls = await store.controls()
+        except TRANSIENT as error:
+            log.warning("cannot look at what is paused: %s", error)
+            return
+        paused = {name for name, control in controls.items() if control.paused}
+        for flight in self._flights:
+            if flight.started is None and not paused.isdisjoint((ALL, flight.claim.name)):
+                try:
+                    self._lane_of(flight).waiting.remove(flight)
+                except ValueError:  # it starts this moment
+                    continue
+                self._give_back(flight, Released())
 
     def give_back(self) -> None:
         for flight in self._slots.withdraw():

@@ -19,6 +19,8 @@ from typing import Any
 from tasklib.core.errors import TaskDefinitionError
 from tasklib.core.outcome import Failed, Outcome
 from tasklib.core.registry import TaskType
+from tasklib.engine.default import init_module
+from tasklib.engine.middleware import Middleware, name_of
 from tasklib.worker import frames, guardian
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.slots import Slots
@@ -31,21 +33,34 @@ class ProcessLane(ThreadLane):
     """The thread lane with a child behind each thread."""
 
     def __init__(
-        self, slots: Slots, flights: Flights, report: Report, task_types: Sequence[TaskType], max_result_bytes: int
+        self,
+        slots: Slots,
+        flights: Flights,
+        report: Report,
+        task_types: Sequence[TaskType],
+        max_result_bytes: int,
+        around: Sequence[Middleware],
     ) -> None:
         super().__init__(slots, flights, report, self._delegate, "process")
-        self._hello = _hello(task_types, max_result_bytes)
+        self._hello = _hello(task_types, max_result_bytes, around)
         self._local = threading.local()
         self._children: dict[Flight, _Child] = {}
         self._all: set[_Child] = set()
 
     def check(self) -> None:
-        """Refuses, before anything is claimed, tasks that a child could not import."""
+        """Refuses, before anything is claimed, tasks that a child could not import, and middleware that it would not
+        run."""
         child = _Child(self._hello)
         try:
             missing = sorted(set(self._hello["names"]) - set(child.known))
+            unknown = [name for name in self._hello["middleware"] if name not in child.middleware]
         finally:
             child.kill()
+        if unknown:
+            raise TaskDefinitionError(
+                f"executor='process': a child process has no middleware {', '.join(unknown)}; call init(Config("
+                "middleware=...)) at the top level of an importable module, or set TASKLIB_MIDDLEWARE"
+            )
         if missing:
             listed = ", ".join(missing)
             raise TaskDefinitionError(
@@ -120,6 +135,7 @@ class _Child:
             reason = reply["error"] if reply else f"it ended with {self._ending()}"
             raise TaskDefinitionError(f"executor='process': the child process could not start: {reason}")
         self.known: list[str] = reply["known"]
+        self.middleware: list[str] = reply["middleware"]
 
     def run(self, flight: Flight) -> Outcome:
         claim = flight.claim
@@ -129,6 +145,7 @@ class _Child:
                 "name": claim.name,
                 "kwargs": claim.kwargs,
                 "attempt": claim.attempt,
+                "is_last": claim.is_last,
                 "tags": claim.tags,
                 "timeout": claim.timeout_seconds,
                 "trace": claim.trace,
@@ -174,8 +191,10 @@ class _Child:
             self._close()
 
 
-def _hello(task_types: Sequence[TaskType], max_result_bytes: int) -> dict[str, Any]:
-    modules = sorted({task_type.function.__module__ for task_type in task_types})
+def _hello(task_types: Sequence[TaskType], max_result_bytes: int, around: Sequence[Middleware]) -> dict[str, Any]:
+    defining = {task_type.function.__module__ for task_type in task_types}
+    settings = init_module() if around else None
+    modules = sorted(defining if settings is None else {*defining, settings})
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     return {
@@ -184,5 +203,6 @@ def _hello(task_types: Sequence[TaskType], max_result_bytes: int) -> dict[str, A
         "main_module": spec.name if "__main__" in modules and spec is not None else None,
         "main_file": getattr(main, "__file__", None) if "__main__" in modules and spec is None else None,
         "names": [task_type.name for task_type in task_types],
+        "middleware": [name_of(each) for each in around],
         "max_result_bytes": max_result_bytes,
     }

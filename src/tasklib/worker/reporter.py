@@ -18,8 +18,9 @@ from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.outcome import Failed, Outcome
 from tasklib.core.task import Claim
-from tasklib.engine import events
+from tasklib.engine import task_log
 from tasklib.engine.engine import Engine
+from tasklib.engine.listeners import Settled, listening
 from tasklib.worker.flight import Flight, Flights
 from tasklib.worker.outage import Outage
 from tasklib.worker.pace import Pace
@@ -38,6 +39,7 @@ class Reporter:
     ) -> None:
         self._engine = engine
         self._policy = engine.config.retry_policy
+        self._listening = listening(engine.config.middleware)
         self._flights = flights
         self._pace = pace
         self._outage = outage
@@ -109,13 +111,17 @@ class Reporter:
         changes = [self._decide(flight, outcome) for flight, outcome in batch]
         verdicts = await self._write(changes, batch)
         refused: list[tuple[Claim, Verdict]] = []
-        for (flight, outcome), verdict in zip(batch, verdicts, strict=True):
+        settled: list[Settled] = []
+        for (flight, outcome), change, verdict in zip(batch, changes, verdicts, strict=True):
             self._flights.land(flight)
             if verdict is Verdict.APPLIED or verdict is Verdict.ALREADY:
-                events.ended(flight.claim, outcome, begun=flight.started is not None)
+                task_log.ended(flight.claim, outcome, begun=flight.started is not None)
+                if self._listening:
+                    settled.append(Settled(flight.claim, change, outcome))
             else:
                 refused.append((flight.claim, verdict))
-        events.refused([claim for claim, _ in refused], [verdict for _, verdict in refused])
+        task_log.refused([claim for claim, _ in refused], [verdict for _, verdict in refused])
+        await self._engine.announce(settled)
 
     async def _write(self, changes: list[Change], batch: list[tuple[Flight, Outcome]]) -> list[Verdict]:
         """Tries until it is written. The guards see to it that this can do no harm, however late it is. Once all leases

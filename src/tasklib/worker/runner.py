@@ -8,6 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Any
 
 from tasklib.core.codec import clip_error
 from tasklib.core.errors import InvalidInput
@@ -25,13 +29,22 @@ from tasklib.core.outcome import (
     TaskTimedOut,
 )
 from tasklib.core.registry import TaskType
+from tasklib.engine.current import RunningTask, current_task
+from tasklib.engine.middleware import Middleware
+from tasklib.engine.tracing import RunSpan
 from tasklib.worker.flight import Flight, Stop
 
 NEVER_STARTED: Outcome = Failed("TaskStopped: told to stop before it started")
 
 
-def call(task_type: TaskType, payload: str, max_result_bytes: int) -> Outcome:
-    """Runs a `def` task here and now."""
+def call(
+    task_type: TaskType,
+    payload: str,
+    max_result_bytes: int,
+    around: Sequence[Middleware] = (),
+    trace: str | None = None,
+) -> Outcome:
+    """Runs a `def` task here and now, inside of this middleware."""
     begun = time.monotonic()
     try:
         arguments = task_type.decode_call(payload)
@@ -39,14 +52,26 @@ def call(task_type: TaskType, payload: str, max_result_bytes: int) -> Outcome:
         return refused(error)
     try:
         function = task_type.function
-        result = function(arguments) if task_type.takes_payload else function(**arguments)
+        if trace is not None:
+            around = (RunSpan(trace), *around)
+        if around:
+            handler = partial(function, arguments) if task_type.takes_payload else partial(function, **arguments)
+            result = _inside(around, current_task(), handler)
+        else:
+            result = function(arguments) if task_type.takes_payload else function(**arguments)
         return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
     except BaseException as error:
         return raised(error, _ms(begun))
 
 
-async def call_async(task_type: TaskType, payload: str, max_result_bytes: int) -> Outcome:
-    """Runs an `async def` task in the running loop."""
+async def call_async(
+    task_type: TaskType,
+    payload: str,
+    max_result_bytes: int,
+    around: Sequence[Middleware] = (),
+    trace: str | None = None,
+) -> Outcome:
+    """Runs an `async def` task in the running loop, inside of this middleware."""
     begun = time.monotonic()
     try:
         arguments = task_type.decode_call(payload)
@@ -54,32 +79,80 @@ async def call_async(task_type: TaskType, payload: str, max_result_bytes: int) -
         return refused(error)
     try:
         function = task_type.function
-        result = await (function(arguments) if task_type.takes_payload else function(**arguments))
+        if trace is not None:
+            around = (RunSpan(trace), *around)
+        if around:
+            handler = partial(function, arguments) if task_type.takes_payload else partial(function, **arguments)
+            result = await _inside_async(around, current_task(), handler)
+        else:
+            result = await (function(arguments) if task_type.takes_payload else function(**arguments))
         return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
     except BaseException as error:
         return raised(error, _ms(begun))
+
+
+def _inside(around: Sequence[Middleware], task: RunningTask, handler: Callable[[], Any]) -> Any:
+    """Calls the handler inside of this middleware, the first outermost. None can make a failure a success."""
+    if not around:
+        return handler()
+    raised: BaseException | None = None
+    result = None
+    with around[0].around(task):
+        try:
+            result = _inside(around[1:], task, handler)
+        except BaseException as error:
+            raised = error
+            raise
+    if raised is not None:
+        try:
+            raise raised
+        finally:
+            raised = None  # it holds this frame, which holds it
+    return result
+
+
+async def _inside_async(around: Sequence[Middleware], task: RunningTask, handler: Callable[[], Awaitable[Any]]) -> Any:
+    if not around:
+        return await handler()
+    raised: BaseException | None = None
+    result = None
+    async with around[0].around_async(task):
+        try:
+            result = await _inside_async(around[1:], task, handler)
+        except BaseException as error:
+            raised = error
+            raise
+    if raised is not None:
+        try:
+            raise raised
+        finally:
+            raised = None
+    return result
 
 
 def refused(error: BaseException) -> Outcome:
     """Arguments that the model refuses at run time will not get better by trying again."""
     if isinstance(error, (TaskTimedOut, TaskStopped, asyncio.CancelledError)):
         return raised(error, 0)
+    _trim(error)
     return Failed(f"{type(error).__name__}: {_text(error)}", final=True, cause=error)
 
 
 def raised(error: BaseException, run_ms: int) -> Outcome:
     """What a handler's exception means."""
+    _trim(error)
+    seen = isinstance(error, Exception)
     match error:
         case Snooze():
             return Snoozed(error.delay)
         case Retry():
-            return Failed(describe(error), delay=error.delay, run_ms=run_ms, cause=error)
+            return Failed(describe(error), delay=error.delay, run_ms=run_ms, seen=seen, cause=error)
         case Fail():
-            return Failed(describe(error), final=True, run_ms=run_ms, cause=error)
+            return Failed(describe(error), final=True, run_ms=run_ms, seen=seen, cause=error)
         case InvalidInput() if error.field is not None and error.field.startswith("result"):
             return Failed(f"{type(error).__name__}: {error}", run_ms=run_ms, cause=error)
         case _:
-            return Failed(describe(error), run_ms=run_ms, cause=error)
+            return Failed(describe(error), run_ms=run_ms, seen=seen, cause=error)
 
 
 def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
@@ -98,9 +171,10 @@ def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
         case Stop.TIMEOUT:
             limit = flight.claim.timeout_seconds
             text = f"TaskTimedOut: ran longer than its timeout of {limit} s"
-            trace, cause = (outcome.error, outcome.cause) if isinstance(outcome, Failed) else ("", None)
             run_ms = 0 if limit is None else limit * 1000
-            return Failed(f"{trace}\n{text}" if trace else text, run_ms=run_ms, cause=cause)
+            if not isinstance(outcome, Failed):
+                return Failed(text, run_ms=run_ms)
+            return Failed(f"{outcome.error}\n{text}", run_ms=run_ms, seen=outcome.seen, cause=outcome.cause)
         case Stop.CANCEL if isinstance(outcome, Failed):
             return Cancelled("TaskCancelled: stopped on request", outcome.run_ms)
         case Stop.SHUTDOWN if not isinstance(outcome, Completed):
@@ -109,13 +183,18 @@ def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
             return outcome
 
 
-def describe(error: BaseException, *, whole: bool = False) -> str:
-    """The traceback as text, from the handler on unless `whole`, whatever the exception's own methods do."""
+def _trim(error: BaseException) -> None:
+    """Takes our own frames from its traceback: what people read begins with the handler."""
+    frames: TracebackType | None = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    error.__traceback__ = frames
+
+
+def describe(error: BaseException) -> str:
+    """The traceback as text, whatever the exception's own methods do."""
     try:
-        frames = error.__traceback__
-        if frames is not None and not whole:
-            frames = frames.tb_next
-        text = "".join(traceback.format_exception(type(error), error, frames, limit=-50))
+        text = "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=-50))
     except BaseException:
         text = f"{type(error).__name__}: {_text(error)}"
     return clip_error(text.rstrip("\n"))

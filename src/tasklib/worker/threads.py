@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 
 from tasklib.core.outcome import Outcome, TaskStopped, TaskTimedOut
-from tasklib.engine import events
+from tasklib.engine import task_log
+from tasklib.engine.current import running
 from tasklib.worker import runner
-from tasklib.worker.current import running
 from tasklib.worker.flight import Flight, Flights, Stop
 from tasklib.worker.slots import Slots
 
@@ -123,7 +123,7 @@ class ThreadLane:
                 self._report(flight, runner.stopped(flight, runner.NEVER_STARTED))
             return
         flight.started = time.monotonic()
-        events.started(flight.claim)
+        task_log.started(flight.claim)
         self._threads[flight] = slot
         if flight.claim.timeout_seconds is not None:
             self._flights.timed.add(flight)

@@ -21,7 +21,8 @@ from tasklib.core.registry import Registry, TaskType, default_registry
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
-from tasklib.engine.tracing import run_span
+from tasklib.engine.listeners import flush
+from tasklib.engine.middleware import AROUND, Middleware, defining
 from tasklib.worker import runner
 from tasklib.worker.choice import Choice
 from tasklib.worker.coroutines import CoroutineLane
@@ -128,8 +129,7 @@ class TaskWorker:
     @property
     def queues(self) -> dict[str, str]:
         """The task types served now, and the queue of each."""
-        kinds = ((name, self._registry.get(name)) for name in self.names)
-        return {name: kind.options.queue for name, kind in kinds if kind is not None}
+        return {kind.name: kind.options.queue for kind in self._registry.of(self.names)}
 
     def stop(self) -> None:
         """Ends the run; from any thread, also before it began. A second call leaves at once."""
@@ -189,8 +189,9 @@ class TaskWorker:
 
         outage = Outage(self.config.shown_url)
         reporter = Reporter(self._engine, flights, pace, outage, on_landing)
-        coroutines = CoroutineLane(slots, flights, reporter.report, self.config.max_result_bytes)
-        lanes = self._open_lanes(slots, flights, reporter, coroutines)
+        around = defining(self.config.middleware, *AROUND)
+        coroutines = CoroutineLane(slots, flights, reporter.report, self.config.max_result_bytes, around)
+        lanes = self._open_lanes(slots, flights, reporter, coroutines, around)
         slots.open(list(dict.fromkeys(lanes.values())))
 
         def lane_of(flight: Flight) -> Lane:
@@ -250,6 +251,7 @@ class TaskWorker:
             await asyncio.wait({claiming}, timeout=LAST_CLAIM_SECONDS)
             intake.give_back()
             await self._land(flights, reporter, heartbeat, landed)
+            await flush()
         finally:
             for task in (claiming, *others):
                 task.cancel()
@@ -262,16 +264,17 @@ class TaskWorker:
             raise WorkerExhausted(NO_SLOT_LEFT)
 
     def _open_lanes(
-        self, slots: Slots, flights: Flights, reporter: Reporter, coroutines: CoroutineLane
+        self,
+        slots: Slots,
+        flights: Flights,
+        reporter: Reporter,
+        coroutines: CoroutineLane,
+        around: Sequence[Middleware],
     ) -> dict[str, Lane]:
         limit = self.config.max_result_bytes
 
         def run_here(flight: Flight) -> Outcome:
-            claim = flight.claim
-            if claim.trace is None:
-                return runner.call(flight.task_type, claim.kwargs, limit)
-            with run_span(claim.name, claim.id, claim.attempt, claim.trace) as span:
-                return span.ended(runner.call(flight.task_type, claim.kwargs, limit))
+            return runner.call(flight.task_type, flight.claim.kwargs, limit, around, flight.claim.trace)
 
         lanes: dict[str, Lane] = {
             "thread": ThreadLane(slots, flights, reporter.report, run_here, "thread"),
@@ -279,7 +282,7 @@ class TaskWorker:
         }
         own = [kind for kind in self._registry if kind.name in self.names and kind.options.executor == "process"]
         if own:
-            processes = ProcessLane(slots, flights, reporter.report, own, limit)
+            processes = ProcessLane(slots, flights, reporter.report, own, limit, around)
             processes.check()
             lanes["process"] = processes
         return lanes
@@ -304,6 +307,8 @@ class TaskWorker:
         delay = 0.1
         while True:
             try:
+                await self._engine.publish(self._registry.of(self.names))
+                # Last: who is seen has registered, and signs off when it is told to stop.
                 await (await self._engine.store()).beat(heartbeat.about())
                 return True
             except TRANSIENT as error:

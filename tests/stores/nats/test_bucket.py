@@ -22,7 +22,7 @@ from tasklib.stores.nats import NatsStore, keys, schema
 from tasklib.stores.nats.address import Address, parse
 from tasklib.stores.nats.bucket import Bucket, Write
 from tasklib.stores.values import Filter
-from tasklib.testing.suite.builders import apply, claim_one, completed, failed, new_task, settle, submit, submit_several
+from tests.conformance.builders import apply, claim_one, completed, failed, new_task, settle, submit, submit_several
 from tests.nats_servers import NatsServer
 from tests.stores.conftest import number_of
 

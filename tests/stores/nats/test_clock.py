@@ -8,7 +8,7 @@ import pytest
 
 from tasklib.stores.nats import NatsStore
 from tasklib.stores.nats.clock import EPOCH, Clock, wall_shift, written
-from tasklib.testing.suite.builders import ANNA, claim, claim_one, submit
+from tests.conformance.builders import ANNA, claim, claim_one, submit
 
 
 def test_a_clock_that_is_right_is_not_moved():

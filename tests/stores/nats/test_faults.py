@@ -14,7 +14,7 @@ from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
 from tasklib.stores.nats import NatsStore
 from tasklib.stores.values import ControlChange, Filter, Inserted
-from tasklib.testing.suite.builders import (
+from tests.conformance.builders import (
     ANNA,
     WORK,
     apply,

@@ -10,7 +10,7 @@ from tasklib.core.task import Claim
 from tasklib.stores.nats import NatsStore, keys
 from tasklib.stores.nats.feed import Feed
 from tasklib.stores.values import ControlChange
-from tasklib.testing.suite.builders import WORK, apply, claim, claim_one, completed, fetch, submit, submit_several
+from tests.conformance.builders import WORK, apply, claim, claim_one, completed, fetch, submit, submit_several
 from tests.waiting import eventually_async
 
 

@@ -13,7 +13,7 @@ from tasklib.stores.nats import ordered
 from tasklib.stores.nats.index import Index, Waiting
 from tasklib.stores.nats.ordered import Ordered
 from tasklib.stores.nats.record import Note
-from tasklib.testing.suite.builders import WORK, next_id
+from tests.conformance.builders import WORK, next_id
 
 EPOCH = 1_700_000_000_000_000
 NAMES = ["a", "b", "c"]

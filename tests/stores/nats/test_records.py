@@ -14,7 +14,7 @@ from tasklib.stores.nats.bucket import Entry, Write
 from tasklib.stores.nats.clock import written
 from tasklib.stores.nats.record import decode, new_record
 from tasklib.stores.values import Filter, Inserted
-from tasklib.testing.suite.builders import WORK, apply, claim, claim_one, completed, fetch, new_task, next_id, submit
+from tests.conformance.builders import WORK, apply, claim, claim_one, completed, fetch, new_task, next_id, submit
 from tests.waiting import eventually_async, turns
 
 

@@ -24,8 +24,8 @@ from tasklib.core.errors import SchemaMismatch, TaskConflict, TaskLibError, Unsu
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
 from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.values import Inserted
-from tasklib.testing.suite.builders import ANNA, WORK, beat_of, fetch, new_task, submit, within_deadline
+from tasklib.stores.values import Hint, Inserted
+from tests.conformance.builders import ANNA, WORK, beat_of, fetch, new_task, submit, within_deadline
 
 Finish = Callable[[], Awaitable[None]]
 
@@ -182,7 +182,7 @@ async def insert_on(store: PostgresStore, connection: Any, *tasks: NewTask) -> l
         assert isinstance(done, list)
         return done
     answer = store.insert_on(connection, tasks)
-    return answer if isinstance(answer, list) else await answer
+    return list(await answer if isinstance(answer, Awaitable) else answer)
 
 
 @drivers
@@ -261,11 +261,11 @@ async def test_the_store_need_not_be_open(store: PostgresStore, postgres_url: st
 
 async def test_workers_are_woken_by_the_commit(store: PostgresStore, postgres_server: str):
     await store.beat(beat_of(ANNA))
-    heard: list[str | None] = []
+    heard: list[Hint] = []
     woken = asyncio.Event()
 
-    def wake(name: str | None) -> None:
-        heard.append(name)
+    def wake(hint: Hint) -> None:
+        heard.append(hint)
         woken.set()
 
     store.listen(wake)

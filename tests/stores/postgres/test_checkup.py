@@ -10,7 +10,7 @@ import pytest
 
 from tasklib.stores.postgres import PostgresStore, checkup, culprits
 from tasklib.stores.values import Finding
-from tasklib.testing.suite.builders import apply, claim, completed, submit, submit_several
+from tests.conformance.builders import apply, claim, completed, submit, submit_several
 from tests.databases import new_database
 from tests.stores.proxy import Proxy
 from tests.waiting import eventually_async

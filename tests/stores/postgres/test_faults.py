@@ -9,7 +9,7 @@ from tasklib.core.decide import Verdict
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.values import ControlChange, Filter, Inserted
-from tasklib.testing.suite.builders import (
+from tests.conformance.builders import (
     ANNA,
     apply,
     beat_of,

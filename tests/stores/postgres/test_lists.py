@@ -1,47 +1,29 @@
 """Lists in PostgreSQL: one sensible plan, whatever the statistics say; none grows with what it does not show."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import asyncpg
 import pytest
 
 from tasklib.core.errors import StoreBusy
-from tasklib.stores import lists
-from tasklib.stores.postgres import PostgresStore, calls
-from tasklib.stores.postgres import listing as postgres_listing
+from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.postgres.calls import reading
+from tasklib.stores.sql import lists
+from tasklib.stores.sql import store as sql_store
+from tasklib.stores.sql.steps import Play, Query, Steps
 from tasklib.stores.values import Filter
-from tasklib.testing.suite.builders import submit_several
+from tests.conformance.builders import submit_several
 from tests.stores.postgres.situations import SITUATIONS, asyncpg_of, bring_about, pages
-from tests.stores.served import FAILED, FINISHED, SERVED
-
-
-def counting(where: Filter, wanted: set[str] | None) -> set[str] | None:
-    """The indexes that serve its count: final failures and cancellations by name, where the index is enough."""
-    if wanted is None or where.names is not None or where.terminal is False or FAILED not in wanted:
-        return wanted
-    return {*wanted, FINISHED} - ({FAILED} if where.terminal else set())
+from tests.stores.served import FINISHED, SAID, SERVED, looks
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for child in plan.get("Plans", ()):
         yield from nodes(child)
-
-
-def check(plan: dict[str, Any], wanted: set[str] | None, said: str) -> None:
-    found = list(nodes(plan))
-    assert not [node for node in found if node["Node Type"] in ("Seq Scan", "Bitmap Heap Scan")], said
-    used = {node["Index Name"] for node in found if "Index Name" in node}
-    if wanted is None:
-        assert used == {"tasks_pkey"}, (said, used)
-        return
-    assert used == {*wanted, "tasks_pkey"}, (said, used)
-    for node in found:
-        if node.get("Index Name") == "tasks_pkey":
-            assert "id = " in node["Index Cond"], f"{said} walks the primary key"
 
 
 # As a table grows: ids in the order of the rows, a dozen types, few failures.
@@ -54,27 +36,34 @@ GROW = """
 """
 
 
+async def plan_of(store: PostgresStore, connection: asyncpg.Connection, steps: Steps[Any]) -> list[dict[str, Any]]:
+    """Of the statement that lists or counts."""
+    statements = store._calls.statements
+    play = Play(steps)
+    while True:
+        query = play.query
+        assert isinstance(query, Query)
+        if query.name in ("list_ids", "count_listed") and "near" not in query.parameters:
+            text, names, _ = statements.statement(query)
+            values = [query.parameters[name] for name in names]
+            [found] = json.loads(await connection.fetchval(f"EXPLAIN (FORMAT JSON) {text}", *values))
+            return list(nodes(found["Plan"]))
+        if query.name in SAID:
+            play.send(SAID[query.name])
+        else:
+            play.send(await statements._answer(connection, query, timedelta(0)))
+
+
 async def check_plans(store: PostgresStore, connection: asyncpg.Connection, timeout: float) -> None:
     for where, wanted in SERVED:
-        if lists.is_empty(where):
-            continue
-        async with reading(connection, timeout):
-
-            async def plan(make: Callable[[Any], Any], where: Filter = where, counts: bool = False) -> dict[str, Any]:
-                listing = await postgres_listing._survey(store._calls, where, connection, counts=counts)
-                text, *parameters = make(listing)
-                found = json.loads(await connection.fetchval(f"EXPLAIN (FORMAT JSON) {text}", *parameters))
-                return dict(found[0]["Plan"])
-
-            check(await plan(lambda listing: listing.page(51, 0, True)), wanted, f"oldest first, {where}")
-            check(await plan(lambda listing: listing.page(51, 0, False)), wanted, f"newest first, {where}")
-            counted = await plan(lambda listing: listing.count(51), counts=True)
-            # What is counted is not fetched, so there need be no look by id.
-            by_id = {"Node Type": "", "Index Name": "tasks_pkey", "Index Cond": "id = "}
-            check({**by_id, "Plans": [counted]}, counting(where, wanted), f"count, {where}")
+        for said, steps in looks(where):
+            async with reading(connection, timeout, timeout):
+                found = await plan_of(store, connection, steps)
+            assert not [node for node in found if node["Node Type"] in ("Seq Scan", "Bitmap Heap Scan")], said
+            assert {node["Index Name"] for node in found if "Index Name" in node} == (wanted or {"tasks_pkey"}), said
             if not (where.tags or where.error_text or where.created_after or where.created_before):
-                scans = {node["Node Type"] for node in nodes(counted) if node.get("Index Name") == FINISHED}
-                assert scans <= {"Index Only Scan"}, f"count, {where}, fetches every row"
+                scans = {node["Node Type"] for node in found if node.get("Index Name") == FINISHED}
+                assert scans <= {"Index Only Scan"}, f"{said}, fetches every row"
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -116,7 +105,7 @@ async def test_lists_on_postgres_do_not_walk_the_finished(store: PostgresStore, 
 
 
 async def test_a_list_on_postgres_is_given_up_in_time(store: PostgresStore, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(calls, "READING_SECONDS", 0.05)
+    monkeypatch.setattr(sql_store, "READING_SECONDS", 0.05)
     schema = store._calls.target.quoted_schema
     other = await asyncpg_of(store._calls)
     async with other.transaction():

@@ -11,7 +11,7 @@ import pytest
 
 from tasklib.core.errors import StoreBusy, StoreRefused, StoreUnavailable
 from tasklib.stores.postgres import PostgresStore
-from tasklib.testing.suite.builders import new_task, submit
+from tests.conformance.builders import new_task, submit
 from tests.databases import new_database
 from tests.servers import QUICK, PostgresServer
 from tests.stores.conftest import number_of

@@ -14,7 +14,7 @@ from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRef
 from tasklib.core.task import Claim, NewTask
 from tasklib.stores.postgres import PostgresStore
 from tasklib.stores.values import ControlChange, Filter
-from tasklib.testing.suite.builders import (
+from tests.conformance.builders import (
     WORK,
     alike_tasks,
     apply,
@@ -102,11 +102,10 @@ async def test_tables_that_vanish_are_a_mismatch(store: PostgresStore, psql: Exe
 
 async def test_a_table_that_changes_is_asked_anew(store: PostgresStore, psql: Execute):
     """A statement that was prepared before is refused by the server from then on."""
-    await store.insert([new_task()], dated=True)
-    psql("ALTER TABLE tasks ALTER created_at TYPE timestamptz(3)")
-    task = new_task()
-    [inserted] = await store.insert([task], dated=True)
-    assert inserted == (task.id, True, (await fetch(store, task.id)).created_at)
+    await store.insert([new_task(key="first")])
+    psql("ALTER TABLE tasks ALTER idempotency_key TYPE text")
+    task = new_task(key="second")
+    assert await store.insert([task]) == [(task.id, True)]
 
 
 async def test_the_printed_migration_makes_the_same_tables(postgres_url: str, psql: Execute):
@@ -272,16 +271,18 @@ async def test_a_rate_is_read_after_whoever_has_it(
     assert await in_the_way(postgres_server, schema, psql, [used], claim(store, 5)) == []
 
 
+@pytest.mark.parametrize("way", ["claim", "take"])
 async def test_what_runs_is_counted_after_whoever_has_the_limit(
-    store: PostgresStore, postgres_server: str, schema: str, psql: Execute
+    store: PostgresStore, postgres_server: str, schema: str, psql: Execute, way: str
 ):
-    first, _ = await submit_several(store, 2)
+    first, second = await submit_several(store, 2)
     await store.control(ControlChange(name=WORK, concurrency=1))
     filled = [
         "SELECT FROM task_controls FOR UPDATE",
         f"UPDATE tasks SET state = 'running', ready = false, version = version + 1 WHERE id = '{first}'",
     ]
-    assert await in_the_way(postgres_server, schema, psql, filled, claim(store, 5)) == []
+    call: Coroutine[Any, Any, Any] = claim(store, 5) if way == "claim" else store.take(second, 0, "w", 60)
+    assert not await in_the_way(postgres_server, schema, psql, filled, call)
 
 
 async def test_a_pool_in_use_is_waited_for_no_longer_than_the_deadline(

@@ -8,8 +8,9 @@ import pytest
 
 from tasklib.core.task import Task
 from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.values import ControlChange, Filter
-from tasklib.testing.suite.builders import (
+from tasklib.stores.sql.hints import cancel_requested
+from tasklib.stores.values import CancelRequested, ControlChange, Filter
+from tests.conformance.builders import (
     ANNA,
     apply,
     beat_of,
@@ -96,6 +97,40 @@ async def test_what_is_given_back_wakes_the_others(store: PostgresStore, postgre
     await ear.execute("SELECT 1")
     assert heard == ["=work"]
     await ear.close()
+
+
+async def test_a_cancel_is_told_in_one_message_however_many_are_asked(
+    store: PostgresStore, postgres_server: str, schema: str
+):
+    ids = [(await submit(store)) for _ in range(2)]
+    await claim(store, 2)
+    ear, heard = await notifications(postgres_server, f"tasklib_{schema}")
+    await store.request_cancel(ids)
+    ids = await submit_several(store, 200)
+    await store.request_cancel(ids)
+    await claim(store, 200)
+    await store.request_cancel(ids)
+    await ear.execute("SELECT 1")
+    first, many = heard
+    assert cancel_requested(many) == CancelRequested(), "look for yourself"
+    named = cancel_requested(first)
+    assert named is not None
+    assert len(named.ids) == 2
+    await ear.close()
+
+
+@pytest.mark.parametrize("word", ["-", "-nobody", "-,", "=", "", "!", "?"])
+async def test_any_word_on_the_channel_is_taken(store: PostgresStore, postgres_server: str, schema: str, word: str):
+    """Whoever may connect to the database may say it."""
+    woken = asyncio.Event()
+    stop = store.listen(lambda _: woken.set())
+    await within_deadline(woken, "the first wake-up")
+    woken.clear()
+    connection = await asyncpg.connect(postgres_server)
+    await connection.execute("SELECT pg_notify($1, $2)", f"tasklib_{schema}", word)
+    await within_deadline(woken, "a wake-up")
+    await connection.close()
+    stop()
 
 
 async def test_an_idle_listener_holds_one_connection_for_everything(store: PostgresStore):

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import subprocess
 import sys
+from pathlib import Path
 
+ROOT = Path(__file__).parents[3]
 HEAD = """
 import asyncio, os, sys
 from tasklib.core.errors import StoreClosed
 from tasklib.stores.values import Filter
 from tasklib.stores.sqlite import SqliteStore
-from tasklib.testing.suite.builders import *
+from tests.conformance.builders import *
 
 url, *arguments = sys.argv[1:]
 
@@ -27,7 +29,7 @@ class Script:
 
     def __init__(self, body: str, url: str, *arguments: str) -> None:
         command = [sys.executable, "-W", "error", "-c", HEAD + body, url, *arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self._stdin, self._stdout = self.process.stdin, self.process.stdout

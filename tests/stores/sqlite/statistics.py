@@ -5,11 +5,14 @@ from collections.abc import Callable
 import apsw
 import pytest
 
-from tasklib.core.task import NewTask
-from tasklib.stores.sqlite import claims, inserting
+from tasklib.core.task import Claim, NewTask
+from tasklib.stores.sql.claim import Claimer
+from tasklib.stores.sql.submit import submit
+from tasklib.stores.sqlite import statements
 from tasklib.stores.sqlite.clock import Clock
+from tasklib.stores.sqlite.statements import play
 from tasklib.stores.values import ClaimRequest
-from tasklib.testing.suite.builders import new_task
+from tests.conformance.builders import new_task
 
 Prepare = Callable[[apsw.Connection], None]
 
@@ -18,8 +21,12 @@ CLAIM = ClaimRequest(worker_id="w", names=["work"], slots=100)
 
 def insert(connection: apsw.Connection, tasks: list[NewTask]) -> None:
     connection.execute("BEGIN")
-    inserting.insert(connection, tasks, 0.0)
+    play(connection, submit(tasks), Clock(0.0))
     connection.execute("COMMIT")
+
+
+def claim(connection: apsw.Connection, request: ClaimRequest) -> list[Claim]:
+    return statements.play(connection, Claimer().claim(request), Clock(0.0)).result.claims
 
 
 def without_statistics(connection: apsw.Connection) -> None:
@@ -28,7 +35,7 @@ def without_statistics(connection: apsw.Connection) -> None:
 
 def with_fresh_statistics(connection: apsw.Connection) -> None:
     insert(connection, [new_task(priority=number % 3) for number in range(2000)])
-    claims.claim(connection, CLAIM, Clock(0.0))
+    claim(connection, CLAIM)
     connection.execute("ANALYZE")
 
 

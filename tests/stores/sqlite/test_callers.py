@@ -21,7 +21,8 @@ from tasklib.core.errors import (
 )
 from tasklib.core.task import NewTask
 from tasklib.stores.sqlite import SqliteStore
-from tasklib.testing.suite.builders import (
+from tasklib.stores.values import Hint
+from tests.conformance.builders import (
     WORK,
     fetch,
     new_task,
@@ -68,11 +69,11 @@ async def test_a_key_on_the_callers_connection(store: SqliteStore, connection: a
 async def test_listeners_hear_of_the_callers_commit_and_not_of_a_rollback(
     store: SqliteStore, connection: apsw.Connection
 ):
-    heard: list[str | None] = []
+    heard: list[Hint] = []
     event = asyncio.Event()
 
-    def wake(name: str | None) -> None:
-        heard.append(name)
+    def wake(hint: Hint) -> None:
+        heard.append(hint)
         event.set()
 
     commits: list[str] = []

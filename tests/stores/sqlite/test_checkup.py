@@ -11,7 +11,7 @@ import pytest
 
 from tasklib.stores.sqlite import SqliteStore, checkup, holders
 from tasklib.stores.values import Finding
-from tasklib.testing.suite.builders import submit, submit_several
+from tests.conformance.builders import submit, submit_several
 
 HOLD = """
 import sys, apsw

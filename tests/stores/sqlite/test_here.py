@@ -12,13 +12,14 @@ import pytest
 
 from tasklib import Config
 from tasklib.core.errors import SchemaMismatch
+from tasklib.core.registry import TaskOptions, define
 from tasklib.doors import functions
 from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import store_blocking
+from tasklib.doors.functions import call_of, submit_blocking
 from tasklib.engine.engine import Engine
 from tasklib.stores.sqlite import SqliteStore, forget_memory
 from tasklib.stores.values import Filter, Inserted
-from tasklib.testing.suite.builders import claim, new_task, within_deadline
+from tests.conformance.builders import claim, fetch, new_task, within_deadline
 from tests.stores.conftest import number_of
 from tests.waiting import eventually_async
 
@@ -29,10 +30,29 @@ async def test_it_is_stored_and_told(store: SqliteStore, sqlite_url: str):
     heard = asyncio.Event()
     stop = other.listen(lambda name: heard.set())
     new = new_task()
-    assert await asyncio.to_thread(store.insert_here, [new]) == [Inserted(new.id, True)]
+    assert await asyncio.to_thread(store.insert_sync, [new]) == [Inserted(new.id, True)]
     await within_deadline(heard, "the wake-up")
     assert [claimed.id for claimed in await claim(other)] == [new.id]
     stop()
+    await other.close()
+
+
+async def test_what_is_not_stored_leaves_no_trace(store: SqliteStore, sqlite_url: str):
+    """None: it was not stored."""
+    other = SqliteStore(sqlite_url)
+    await other.open()
+    plain, delayed, keyed = new_task(), new_task(delay_seconds=60), new_task(key="k")
+    for tasks in ([plain], [delayed], [keyed], [new_task(), new_task()], []):
+        inserted = await asyncio.to_thread(store.insert_sync, tasks)
+        assert inserted in (None, [Inserted(task.id, True) for task in tasks])
+        found = [task is not None for task in await other.get([task.id for task in tasks])]
+        assert set(found) <= {inserted is not None}
+    for task in (plain, delayed):
+        [anew] = await store.insert([task])
+        assert anew.id == task.id, "asked again, whoever stored it"
+    assert (await fetch(other, delayed.id)).scheduled_at > await store.now()
+    await store.close()
+    assert await asyncio.to_thread(store.insert_sync, [new_task()]) is None
     await other.close()
 
 
@@ -45,20 +65,20 @@ async def test_what_is_under_way_in_the_writers_thread_is_not_waited_for(store: 
 
     at_work = asyncio.create_task(store._on_writer(slowly))
     await asyncio.to_thread(begun.wait, 30)
-    assert store.insert_here([new_task()]) is None
+    assert store.insert_sync([new_task()]) is None
     go_on.set()
     await at_work
-    assert store.insert_here([new_task()]) is not None
+    assert store.insert_sync([new_task()]) is not None
     assert await number_of(store) == 1
 
 
 async def test_the_lock_of_another_process_is_not_waited_for(store: SqliteStore, path: Path):
     other = apsw.Connection(str(path))
     other.execute("BEGIN IMMEDIATE")
-    assert store.insert_here([new_task()]) is None
+    assert store.insert_sync([new_task()]) is None
     other.execute("COMMIT")
     other.close()
-    assert store.insert_here([new_task()]) is not None
+    assert store.insert_sync([new_task()]) is not None
     assert await number_of(store) == 1
 
 
@@ -67,13 +87,13 @@ async def test_an_error_is_told_in_our_words(store: SqliteStore, path: Path):
     other.execute("ALTER TABLE tasks RENAME COLUMN trace TO traced")
     other.close()
     with pytest.raises(SchemaMismatch, match="trace"):
-        store.insert_here([new_task()])
+        store.insert_sync([new_task()])
 
 
 async def test_a_queue_in_memory_lends_nothing():
     store = SqliteStore("memory://here")
     await store.open()
-    assert store.insert_here([new_task()]) is None
+    assert store.insert_sync([new_task()]) is None
     await store.close()
     forget_memory("here")
 
@@ -86,7 +106,7 @@ async def test_many_threads_and_the_loop_store_everything_once(store: SqliteStor
         for _ in range(100):
             new = new_task()
             ids.append(new.id)
-            inserted = store.insert_here([new])
+            inserted = store.insert_sync([new])
             if inserted is None:
                 asyncio.run_coroutine_threadsafe(store.insert([new]), loop).result(30)
             else:
@@ -110,7 +130,7 @@ async def test_a_fork_finds_no_connection_open(store: SqliteStore):
 
     def submit_on() -> None:
         while not stopping.is_set():
-            stored.extend(store.insert_here([new_task()]) or [])
+            stored.extend(store.insert_sync([new_task()]) or [])
 
     submitting = [threading.Thread(target=submit_on) for _ in range(2)]
     for thread in submitting:
@@ -130,12 +150,17 @@ async def test_a_fork_finds_no_connection_open(store: SqliteStore):
     assert await number_of(store) == len(stored)
 
 
+def sync_noop() -> None:
+    pass
+
+
 def test_a_sync_submit_stays_in_its_thread(sqlite_url: str, monkeypatch: pytest.MonkeyPatch):
     engine = Engine(Config(database_url=sqlite_url))
     try:
-        [first] = store_blocking(engine, [new_task()], None)  # opens the store
+        call = call_of(define(sync_noop, name=None, options=TaskOptions()), {})
+        first = submit_blocking(engine, call)  # opens the store
         monkeypatch.setattr(functions, "run_blocking", lambda work: pytest.fail("it went to the loop"))
-        more = [store_blocking(engine, [new_task()], None)[0] for _ in range(5)]
+        more = [submit_blocking(engine, call) for _ in range(5)]
         monkeypatch.undo()
         found = run_blocking(engine.page(Filter(), limit=50)).tasks
         assert {task.id for task in found} == {inserted.id for inserted in (first, *more)}

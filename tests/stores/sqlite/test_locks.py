@@ -15,7 +15,7 @@ from tasklib.core.errors import (
 )
 from tasklib.core.task import NewTask
 from tasklib.stores.sqlite import SqliteStore
-from tasklib.testing.suite.builders import (
+from tests.conformance.builders import (
     ANNA,
     WORK,
     claim,

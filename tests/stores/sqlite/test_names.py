@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tasklib.core.errors import StoreGone, StoreRefused
-from tasklib.stores.sqlite import SqliteStore, lane
-from tasklib.testing.suite.builders import ANNA, WORK, claim, new_task, submit
+from tasklib.stores.sqlite import SqliteStore, filesystem, lane
+from tests.conformance.builders import ANNA, WORK, claim, new_task, submit
 from tests.stores.conftest import number_of
 
 
@@ -41,7 +41,7 @@ async def by_submits_at_once(store: SqliteStore) -> None:
 
 
 async def by_submit_here(store: SqliteStore) -> None:
-    store.insert_here([new_task()])
+    store.insert_sync([new_task()])
 
 
 async def by_claim(store: SqliteStore) -> None:
@@ -137,6 +137,26 @@ async def test_another_store_of_the_process_does_not_make_a_missing_file(store: 
     await other.open()
     await submit(other)
     await other.close()
+
+
+async def test_another_store_of_the_process_does_not_open_what_took_the_place_of_the_file(
+    store: SqliteStore, path: Path
+):
+    replaced(path)
+    with pytest.raises(StoreGone, match="another file is there now"):
+        await SqliteStore(f"sqlite:///{path}").open()
+
+
+async def test_a_file_that_goes_while_another_store_opens_it_is_not_made_anew(
+    store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def gone_meanwhile(directory: Path) -> None:
+        path.unlink()
+
+    monkeypatch.setattr(filesystem, "network_type", gone_meanwhile)  # what is asked between the look and the opening
+    with pytest.raises(StoreGone, match="is no longer there"):
+        await SqliteStore(f"sqlite:///{path}").open()
+    assert not path.exists()
 
 
 # -- names ------------------------------------------------------------------------------------------------------------

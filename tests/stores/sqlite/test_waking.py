@@ -8,7 +8,8 @@ import pytest
 
 from tasklib.core.task import Task
 from tasklib.stores.sqlite import SqliteStore
-from tasklib.testing.suite.builders import WORK, submit, within_deadline
+from tasklib.stores.values import Hint
+from tests.conformance.builders import WORK, claim, submit, submit_several, within_deadline
 from tests.stores.sqlite.scripts import Run
 from tests.waiting import eventually_async
 
@@ -32,11 +33,11 @@ asyncio.run(main())
 
 @pytest.mark.parametrize("name", [WORK, 'with "quotes"\nand a line', "ünïcödé " * 30])
 async def test_a_submit_in_another_process_wakes_a_listener(run: Run, store: SqliteStore, name: str):
-    heard: list[str | None] = []
+    heard: list[Hint] = []
     event = asyncio.Event()
 
-    def wake(name: str | None) -> None:
-        heard.append(name)
+    def wake(hint: Hint) -> None:
+        heard.append(hint)
         event.set()
 
     store.listen(wake)
@@ -70,6 +71,21 @@ async def test_a_listener_in_another_process_is_woken(run: Run, store: SqliteSto
     assert await script.hear_async() == "'mail'"
     assert script.end() == 0
     assert list(wake_directory.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "named"), [(2, 2), (200, 0)])
+async def test_a_cancel_is_told_in_one_message_however_many_are_asked(
+    run: Run, store: SqliteStore, number: int, named: int
+):
+    ids = await submit_several(store, number)
+    await claim(store, number)
+    script = run(LISTEN.replace("repr(name)", "len(name.ids)").replace("event.set()", "None"))
+    assert script.hear() == "ready"
+    await store.request_cancel(ids)
+    assert await script.hear_async() == str(named)
+    await store.request_cancel(ids[:1])
+    assert await script.hear_async() == "1", "nothing came in between"
+    script.kill()
 
 
 async def test_a_listener_that_died_is_forgotten(run: Run, store: SqliteStore, wake_directory: Path):
@@ -120,7 +136,7 @@ asyncio.run(main())
 async def test_a_finish_in_another_process_wakes_who_waits(
     run: Run, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("tasklib.stores.sqlite.store._FIRST_WATCH_PAUSE", 3600.0)  # polling is not to be the reason
+    monkeypatch.setattr("tasklib.stores.listeners.FIRST_POLL", 3600.0)  # polling is not to be the reason
     task_id = await submit(store)
     script = run(FINISH)
     assert script.hear() == "claimed"

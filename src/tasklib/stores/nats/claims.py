@@ -11,7 +11,6 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -271,18 +270,15 @@ class _Snapshot:
 
     def __init__(self, mirror: Mirror, now: datetime) -> None:
         self._controls = dict(mirror.controls)
-        self._now = now
-        controls = {name: control for name, (_, control) in self._controls.items()}
-        counted = any(control.concurrency is not None for control in controls.values())
-        self.limits = Limits(controls, self._now, mirror.index.running_by_name() if counted else {})
+        controls = [control for _, control in self._controls.values()]
+        counted = any(control.concurrency is not None for control in controls)
+        self.limits = Limits(controls, now, mirror.index.running_by_name() if counted else {})
 
     def limit_writes(self, taken: Mapping[str, int]) -> list[Write]:
         """The control entries that a claim under limits changes: it excludes all others at that revision."""
         writes = []
-        for name, tokens in self.limits.used(taken):
-            revision, control = self._controls[name]
-            if tokens is not None:
-                control = replace(control, tokens=tokens, refilled_at=self._now)
+        for control in self.limits.spend(taken):
+            revision, _ = self._controls[control.name]
             text = limits.encode(control)
-            writes.append(Write(keys.control(name), revision, text.encode(), text))
+            writes.append(Write(keys.control(control.name), revision, text.encode(), text))
         return writes

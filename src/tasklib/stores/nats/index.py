@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
+from tasklib.core.limits import ALL
 from tasklib.stores.nats.ordered import Ordered
 from tasklib.stores.nats.record import Note
 
@@ -174,7 +175,7 @@ class Index:
         return {self._names[number]: due for number, due in oldest.items()}
 
     def running_by_name(self) -> dict[str, int]:
-        counts: dict[str, int] = {}
+        counts = {ALL: len(self.running)}
         for found in self.running.values():
             counts[found.name] = counts.get(found.name, 0) + 1
         return counts

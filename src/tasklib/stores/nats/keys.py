@@ -10,6 +10,7 @@ TASK = "tasks.task."
 IDEM = "tasks.idem."
 CONTROL = "tasks.control."
 WORKER = "tasks.worker."
+TYPE = "tasks.type."
 COUNT = "tasks.count."
 TOKEN = "tasks.token."
 AUDIT = "tasks.audit."
@@ -48,6 +49,10 @@ def control(name: str) -> str:
 
 def worker(worker_id: str) -> str:
     return WORKER + token_of(worker_id)
+
+
+def task_type(name: str) -> str:
+    return TYPE + token_of(name)
 
 
 def token(token_id: str) -> str:

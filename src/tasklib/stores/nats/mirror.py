@@ -11,6 +11,7 @@ from uuid import UUID
 
 from tasklib.core.errors import StoreClosed, StoreError
 from tasklib.core.limits import ALL, Control
+from tasklib.stores.listeners import Listeners
 from tasklib.stores.nats import keys, limits
 from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.failures import PASSING
@@ -18,6 +19,7 @@ from tasklib.stores.nats.feed import Feed
 from tasklib.stores.nats.index import Index
 from tasklib.stores.nats.record import NOTE, Note, decode, read_note
 from tasklib.stores.nats.roster import Roster
+from tasklib.stores.values import CancelRequested, Hint
 
 log = logging.getLogger("tasklib.store")
 
@@ -46,9 +48,9 @@ class Mirror:
         self._starting = asyncio.Lock()
         self._goals: list[tuple[int, asyncio.Future[None]]] = []
         self._unfinished: list[_Change] = []
-        self._listeners: list[Callable[[str | None], None]] = []
-        self._news: set[str | None] = set()
-        self._watched: dict[bytes, set[asyncio.Event]] = {}
+        self.listeners = Listeners(self._attend, self._attentive)
+        self._news: set[str | UUID | None] = set()
+        """Names of types, ids of tasks that were asked to stop, None for anything."""
         self._jobs: set[asyncio.Task[None]] = set()
         self.moved: Callable[[bytes, int], None] = lambda task, sequence: None
         """Told of each new revision of a task."""
@@ -77,6 +79,7 @@ class Mirror:
             self._spawn(self.need(depth))
 
     async def close(self) -> None:
+        self.listeners.close()
         for job in list(self._jobs):
             job.cancel()
         async with self._starting:
@@ -86,9 +89,6 @@ class Mirror:
         for _, goal in self._goals:
             if not goal.done():
                 goal.set_exception(StoreClosed("the store was closed during the call"))
-        for events in self._watched.values():
-            for event in events:
-                event.set()
 
     def _clear(self) -> None:
         self._unfinished.clear()
@@ -206,9 +206,10 @@ class Mirror:
                     self.roster.put(task, note)
         elif note is not None and note.claimable and note.is_due(self._bucket.clock.earliest_micros()):
             self._wake(note.name)
-        if task in self._watched and (note is None or note.completed is not None):
-            for event in self._watched[task]:
-                event.set()
+        if note is not None and note.cancel_requested:
+            self._wake(UUID(bytes=task))
+        if self.listeners.waiting and (note is None or note.completed is not None):
+            self.listeners.ended(str(UUID(bytes=task)))
 
     def _has_room_limit(self, name: str) -> bool:
         return any(each in self.controls and self.controls[each][1].concurrency is not None for each in (name, ALL))
@@ -234,52 +235,26 @@ class Mirror:
 
     # -- telling ------------------------------------------------------------------------------------------------------
 
-    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
-        self._listeners.append(wake)
-        self.want(Depth.NEWS)
+    def _attend(self) -> None:
+        if self.listeners.listening:
+            self.want(Depth.NEWS)
 
-        def stop() -> None:
-            if wake in self._listeners:
-                self._listeners.remove(wake)
+    async def _attentive(self) -> None:
+        """Until changes are heard of."""
+        await self.need(Depth.NEWS)
+        await self.reach(0)
 
-        return stop
-
-    def await_end(self, task_id: UUID) -> tuple[asyncio.Event, Callable[[], None]]:
-        """An event that is set when the task may have ended, and how to be rid of it."""
-        ended = asyncio.Event()
-        events = self._watched.setdefault(task_id.bytes, set())
-        events.add(ended)
-
-        def stop() -> None:
-            events.discard(ended)
-            if not events and self._watched.get(task_id.bytes) is events:
-                del self._watched[task_id.bytes]
-
-        return ended, stop
-
-    async def attentive(self, timeout: float) -> None:
-        """Until changes are heard of, or for so long."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self.need(Depth.NEWS)
-                await self.reach(0)
-        except TimeoutError:
-            pass
-
-    def _wake(self, name: str | None) -> None:
-        if not self._listeners:
+    def _wake(self, news: str | UUID | None) -> None:
+        if not self.listeners.listening:
             return
         if not self._news:
             asyncio.get_running_loop().call_soon(self._tell)
-        self._news.add(name)
+        self._news.add(news)
 
     def _tell(self) -> None:
         news, self._news = self._news, set()
-        for wake in list(self._listeners):
-            for name in (None,) if None in news else news:
-                try:
-                    wake(name)
-                except Exception as error:
-                    asyncio.get_running_loop().call_exception_handler(
-                        {"message": "a listener of a tasklib store raised", "exception": error}
-                    )
+        hints: list[Hint] = [None] if None in news else [each for each in news if isinstance(each, str)]
+        if asked := tuple(each for each in news if isinstance(each, UUID)):
+            hints.append(CancelRequested(asked))
+        for hint in hints:
+            self.listeners.tell(hint)

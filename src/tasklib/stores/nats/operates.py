@@ -1,4 +1,4 @@
-"""Deleting and pruning; workers; the controls."""
+"""Deleting and pruning; workers and their task types; the controls."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from uuid import UUID
 
 from tasklib.core.decide import Verdict
 from tasklib.core.limits import Control
+from tasklib.core.published import PublishedType
 from tasklib.core.task import Task, TaskState
 from tasklib.stores.nats import keys, limits
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
@@ -144,7 +145,7 @@ class Workers:
             ids = [
                 UUID(bytes=task)
                 for task, found in running.items()
-                if (found.locked is not None and found.locked <= now) or found.worker in dead
+                if found.locked is None or found.locked <= now or found.worker in dead
             ]
             records = await read_records(self._bucket, ids[:limit])
             return [to_task(record) for record in records.values() if record.head["state"] == TaskState.RUNNING]
@@ -192,6 +193,19 @@ def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
         seen_at=seen,
         stopped_at=None if about["stopped_at"] is None else instant(about["stopped_at"]),
         seconds_since_seen=max(0.0, (now - seen).total_seconds()),
+    )
+
+
+async def publish(bucket: Bucket, types: Sequence[PublishedType]) -> None:
+    for each in types:
+        data = json.dumps({"options": each.options, "schema": each.schema}).encode()
+        await bucket.update(keys.task_type(each.name), lambda entry, data=data: data)  # type: ignore[misc]
+
+
+async def published(bucket: Bucket) -> list[PublishedType]:
+    entries = await bucket.run(lambda: bucket.under(keys.TYPE))
+    return sorted(
+        PublishedType(keys.text_of(entry.key[len(keys.TYPE) :]), **json.loads(entry.data)) for entry in entries
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core.decide import HISTORY_LIMIT
+from tasklib.core.options import LONGEST_DELAY_SECONDS
 from tasklib.core.task import Claim, NewTask, Task, TaskState
 from tasklib.stores.nats.clock import instant, later, micros, written
 
@@ -39,6 +40,8 @@ class Note(NamedTuple):
     worker: str | None
     locked: int | None
     completed: int | None
+    cancel_requested: bool = False
+    """Of a running task."""
 
     @property
     def claimable(self) -> bool:
@@ -125,19 +128,19 @@ class Record:
 
     def note(self) -> str:
         head = self.head
-        return _note(
-            (
-                head["state"],
-                head["name"],
-                head["priority"],
-                micros(instant(head["created_at"])),
-                micros(self.due_at),
-                self.alone,
-                head["worker_id"],
-                _micros(head["locked_until"]),
-                _micros(head["completed_at"]),
-            )
+        said = (
+            head["state"],
+            head["name"],
+            head["priority"],
+            micros(instant(head["created_at"])),
+            micros(self.due_at),
+            self.alone,
+            head["worker_id"],
+            _micros(head["locked_until"]),
+            _micros(head["completed_at"]),
         )
+        asked = head["cancel_requested_at"] is not None and head["state"] == TaskState.RUNNING
+        return _note((*said, True) if asked else said)
 
 
 def decode(data: bytes, revision: int) -> Record:
@@ -192,7 +195,7 @@ def new_record(task: NewTask, now: datetime) -> Record:
     if task.run_at is not None:
         scheduled = written(task.run_at)
     elif task.delay_seconds is not None:
-        scheduled = written(later(now, task.delay_seconds))
+        scheduled = written(later(now, min(task.delay_seconds, LONGEST_DELAY_SECONDS)))
     head = {
         "id": str(task.id),
         **_EMPTY,

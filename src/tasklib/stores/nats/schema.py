@@ -18,8 +18,8 @@ STEPS = [
     (
         "0001_bucket",
         "A KV bucket with history 1, atomic batches, TTLs for marks of deletions, and discard new: full is an error.\n"
-        "Keys: tasks.task.{id}, tasks.idem.{key}, tasks.control.{name}, tasks.worker.{id}, tasks.count.{...},\n"
-        "tasks.token.{id}, tasks.audit.{...}, tasks.schema.",
+        "Keys: tasks.task.{id}, tasks.idem.{key}, tasks.control.{name}, tasks.worker.{id}, tasks.type.{name},\n"
+        "tasks.count.{...}, tasks.token.{id}, tasks.audit.{...}, tasks.schema.",
     )
 ]
 

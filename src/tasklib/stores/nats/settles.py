@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from tasklib.core.decide import Change, Verdict, judge
+from tasklib.core.decide import Change, Verdict, judge, split_by_task
 from tasklib.core.task import TaskState
 from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Write
 from tasklib.stores.nats.claims import read_records, write_of
@@ -19,7 +19,6 @@ from tasklib.stores.nats.counts import Counts
 from tasklib.stores.nats.held import HeldRecords
 from tasklib.stores.nats.record import Record, line_or_null, to_task
 from tasklib.stores.values import Extension, Held
-from tasklib.stores.waves import waves
 
 _AT_ONCE = LARGEST_BATCH // 2
 
@@ -32,9 +31,9 @@ class Settles:
 
     async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
         verdicts = [Verdict.APPLIED] * len(changes)
-        for wave in waves(changes):
-            for start in range(0, len(wave), _AT_ONCE):
-                part = {place: changes[place] for place in wave[start : start + _AT_ONCE]}
+        for places in split_by_task(changes):
+            for start in range(0, len(places), _AT_ONCE):
+                part = {place: changes[place] for place in places[start : start + _AT_ONCE]}
                 settling = _Settling(self._bucket, self._counts, self._held, part)
                 for place, verdict in (await self._bucket.run(settling.run)).items():
                     verdicts[place] = verdict

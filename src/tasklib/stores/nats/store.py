@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed, Unsupported
+from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.nats import checkup, ledger, operates, restores, schema
 from tasklib.stores.nats.address import parse
@@ -36,6 +35,7 @@ from tasklib.stores.values import (
     Filter,
     Finding,
     Held,
+    Hint,
     Inserted,
     NameStats,
     Page,
@@ -46,9 +46,7 @@ from tasklib.stores.values import (
     WorkerInfo,
 )
 
-_TRAITS = Traits(engine="nats", callers_transaction=False)
-_FIRST_POLL = 1.0
-_LONGEST_POLL = 5.0
+_TRAITS = Traits(engine="nats")
 
 
 class NatsStore:
@@ -111,12 +109,9 @@ class NatsStore:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> list[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
         self._check_open()
         return await self._submits.insert(tasks)
-
-    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
-        return None  # every call is a conversation with a server, and the loop holds it
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         kind = type(connection)
@@ -162,6 +157,16 @@ class NatsStore:
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         self._check_open()
         return await self._workers.lost_leases(dead_after_seconds, limit)
+
+    # -- task types ---------------------------------------------------------------------------------------------------
+
+    async def publish(self, types: Sequence[PublishedType]) -> None:
+        self._check_open()
+        await operates.publish(self._bucket, types)
+
+    async def published(self) -> list[PublishedType]:
+        self._check_open()
+        return await operates.published(self._bucket)
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
@@ -258,29 +263,17 @@ class NatsStore:
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 
-    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
+    def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
         self._check_open()
-        return self._mirror.listen(wake)
+        return self._mirror.listeners.listen(wake)
 
-    async def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+    def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        async def look() -> Task | None:
+            [found] = await self.get([task_id])
+            return found
+
         self._check_open()
-        ended, stop = self._mirror.await_end(task_id)
-        try:
-            # First listen, then read: an end in between is heard.
-            await self._mirror.attentive(timeout=1.0)
-            poll = _FIRST_POLL
-            while True:
-                ended.clear()
-                self._check_open()
-                [found] = await self._looks.get([task_id])
-                yield found
-                try:
-                    async with asyncio.timeout(poll * random.uniform(0.8, 1.0)):
-                        await ended.wait()
-                except TimeoutError:
-                    poll = min(poll * 1.5, _LONGEST_POLL)
-        finally:
-            stop()
+        return self._mirror.listeners.watch(task_id, look)
 
     # -- administration -----------------------------------------------------------------------------------------------
 

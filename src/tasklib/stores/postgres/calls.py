@@ -14,12 +14,13 @@ from typing import TypeVar
 import asyncpg
 
 from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreRefused, StoreUnavailable, TaskLibError
+from tasklib.stores.postgres import external
 from tasklib.stores.postgres.connect import Connection, Target, connect
 from tasklib.stores.postgres.deadlines import Deadline, Deadlines
 from tasklib.stores.postgres.failures import Remedy, connection_limit, remedy, translate, why_read_only
 from tasklib.stores.postgres.pool import Pool
 from tasklib.stores.postgres.statements import Statements
-from tasklib.stores.sql.columns import TASK
+from tasklib.stores.sql.columns import NEW_COLUMNS, TASK
 from tasklib.stores.sql.dialect import column_list, fill, load
 from tasklib.stores.sql.steps import BEGIN, Play, Steps
 
@@ -30,11 +31,10 @@ log = logging.getLogger("tasklib.stores")
 _QUERIES = load("tasklib.stores.postgres")
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
+_NO_OFFSET = timedelta(0)
 
-READING_SECONDS = 10.0
-"""So long a list or a figure for people may take, whatever the store's own deadline is."""
 _BEGIN_READING = """
-BEGIN READ ONLY;
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL plan_cache_mode = force_custom_plan;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
@@ -54,13 +54,14 @@ class Calls:
         self.clock_offset = clock_offset
         self.sql = render(target)
         self.statements = Statements(self.sql)
+        self._for_any_driver = Statements(self.sql, any_driver=True)
         self._pool_size = pool_size
         self._pool: Pool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def offset(self) -> timedelta:
-        return timedelta(seconds=self.clock_offset)
+        return timedelta(seconds=self.clock_offset) if self.clock_offset else _NO_OFFSET
 
     @property
     def pool(self) -> Pool:
@@ -80,15 +81,18 @@ class Calls:
             self._deadlines.close()
 
     async def read(self, steps: Callable[[], Steps[T]], *, seconds: float | None = None) -> T:
+        if seconds is None:
+            return await self.write(steps)
+
         async def work(connection: Connection, timeout: float) -> T:
             play = Play(steps())
-            async with reading(connection, timeout):
+            async with reading(connection, timeout, seconds):
                 await self.statements.play(connection, play, self.offset)
             return play.result
 
-        return await (self.write(steps) if seconds is None else self.run(work))
+        return await self.run(work)
 
-    async def write(self, steps: Callable[[], Steps[T]]) -> T:
+    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True) -> T:
         """Each statement stands alone until the steps ask for a transaction."""
 
         tries = 0
@@ -104,7 +108,10 @@ class Calls:
                     await self.statements.play(connection, play, self.offset)
             return play.result
 
-        return await self.run(work)
+        return await self.run(work, repeat=repeat)
+
+    def play_on(self, connection: object, steps: Callable[[], Steps[T]]) -> T | Awaitable[T]:
+        return external.play_on(connection, steps, self._for_any_driver, self.offset)
 
     async def run(self, work: Callable[[Connection, float], Awaitable[T]], *, repeat: bool = True) -> T:
         """Calls `work` with a connection and the seconds it may take; again, on another connection, when that one was
@@ -202,10 +209,10 @@ async def transaction(connection: Connection, timeout: float | None) -> AsyncIte
 
 
 @asynccontextmanager
-async def reading(connection: Connection, timeout: float) -> AsyncIterator[None]:
+async def reading(connection: Connection, timeout: float, seconds: float) -> AsyncIterator[None]:
     """For people, who would rather be told that it takes too long. Planned for the values at hand, by an index that has
     the order: the planner's guesses at how many rows match would lead it elsewhere."""
-    seconds = min(timeout, READING_SECONDS)
+    seconds = min(timeout, seconds)
     begin = _BEGIN_READING.format(milliseconds=max(1, round(seconds * 1000)))
     try:
         async with _block(connection, timeout, begin):
@@ -231,7 +238,10 @@ async def _block(connection: Connection, timeout: float | None, begin: str) -> A
 def render(target: Target) -> dict[str, str]:
     """The queries with names of this schema filled in: once, when the store is made. All are checked identifiers."""
     names = {
-        "insert_one": _QUERIES["insert_one"],
+        "new_rows": _QUERIES["new_rows"],
+        "wake_worker": _QUERIES["wake_worker"],
+        "new_columns": ", ".join(NEW_COLUMNS),
+        "missed": _QUERIES["missed"],
         "task_columns": column_list(TASK),
         "schema": target.quoted_schema,
         "schema_name": f"'{target.schema}'",

@@ -6,18 +6,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.checkup import LEASE_ENDS_SOON, clock, leases, unhandled
-from tasklib.stores.postgres import culprits, schema
+from tasklib.stores.checkup import LEASE_ENDS_SOON, clock, leases, no_tables, unhandled, wrong_schema
+from tasklib.stores.postgres import culprits
 from tasklib.stores.postgres.calls import Calls, transaction
 from tasklib.stores.postgres.connect import Connection
 from tasklib.stores.postgres.looks import fetch
+from tasklib.stores.sql.columns import TAKEN
+from tasklib.stores.sql.migrate import Migrations
+from tasklib.stores.sql.steps import Query
 from tasklib.stores.values import Finding
 
 _OLDEST_VERSION = 120000
 _MANY_DEAD_ROWS = 100_000
 
 
-async def findings(calls: Calls) -> list[Finding]:
+async def findings(calls: Calls, migrations: Migrations) -> list[Finding]:
     found = await _server(calls)
     found.append(await culprits.connections(calls))
     found += await culprits.old_transactions(calls)
@@ -25,26 +28,21 @@ async def findings(calls: Calls) -> list[Finding]:
     found += blockers.findings
     if blockers.stops_readers:  # us, too
         return [*found, Finding("error", "schema", "the tables are locked and were not looked at", "see locks")]
-    found += await _tables(calls)
+    found += await _tables(calls, migrations)
     if found[-1].subject == "leases" and not blockers.stops_writers:  # even to explain a claim takes its locks
         found.append(await _plan(calls))
     return found
 
 
-async def _tables(calls: Calls) -> list[Finding]:
+async def _tables(calls: Calls, migrations: Migrations) -> list[Finding]:
     try:
-        version = await schema.read_version(calls)
+        there = await calls.read(migrations.check)
     except SchemaMismatch as error:
-        return [Finding("error", "schema", str(error), "upgrade tasklib, or choose another schema")]
-    if version is None:
-        return [
-            Finding("warning", "schema", "there are no tables yet", "the first use makes them, or: tasklib migrate")
-        ]
-    if version < schema.NEWEST:
-        message = f"version {version}, this tasklib needs {schema.NEWEST}"
-        return [Finding("error", "schema", message, "run: tasklib migrate")]
+        return [wrong_schema(error)]
+    if not there:
+        return [no_tables()]
     return [
-        Finding("ok", "schema", f"version {version} in schema {calls.target.schema}"),
+        Finding("ok", "schema", f"version {migrations.newest} in schema {calls.target.schema}"),
         await _dead_rows(calls),
         await _backlog(calls),
         await _leases(calls),
@@ -88,13 +86,15 @@ async def explain_claim(calls: Calls) -> str:
     """The plan of the claim statement as it would run now; nothing is claimed."""
 
     async def work(connection: Connection, timeout: float) -> str:
-        no_time = timedelta(0)
-        values: tuple[Any, ...] = (["tasklib"], [None], 1, 1, "tasklib", no_time, no_time, True)
+        statement = calls.statements.statement(Query("claim", TAKEN))
+        values: dict[str, Any] = {"names": ["tasklib"], "caps": [None], "limited": [], "slots": 1, "most": 1}
+        values |= {"worker_id": "tasklib", "promoted": True, "under_limits": True}
         async with transaction(connection, timeout):
             # Behind a pooler claims run without this. Of a short queue the planner then reads the table, and rightly
             # so: the question is whether there is an index that it can take when the queue is long.
             await connection.execute("SET LOCAL enable_seqscan = off")
-            rows = await connection.fetch(f"EXPLAIN {calls.sql['claim']}", *values, timeout=timeout)
+            given = [values.get(name, timedelta(0)) for name in statement.parameters]
+            rows = await connection.fetch(f"EXPLAIN {statement.text}", *given, timeout=timeout)
         return "\n".join(row[0] for row in rows)
 
     return await calls.run(work)

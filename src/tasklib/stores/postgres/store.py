@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
-from uuid import UUID
 
-from tasklib.core.decide import Change, Verdict
 from tasklib.core.errors import StoreClosed
-from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores.listeners import Listeners
 from tasklib.stores.postgres import (
-    callers,
     checkup,
-    listing,
-    looks,
-    schema,
-    settles,
-    submits,
 )
 from tasklib.stores.postgres.calls import Calls
-from tasklib.stores.postgres.claims import Claims
 from tasklib.stores.postgres.connect import parse
 from tasklib.stores.postgres.inside import Inside
+from tasklib.stores.postgres.schema import Schema
 from tasklib.stores.postgres.wake import Wakes
-from tasklib.stores.sql import reads
 from tasklib.stores.sql.store import SqlStore
 from tasklib.stores.values import (
-    Claimed,
-    ClaimRequest,
-    Count,
-    Extension,
-    Filter,
     Finding,
-    Held,
-    Inserted,
-    Page,
     Traits,
 )
 
-_TRAITS = Traits(engine="postgresql", callers_transaction=True)
-_POOLED = Traits(engine="postgresql", callers_transaction=True, wakes=False)
-_FIRST_POLL = 1.0
-_LONGEST_POLL = 5.0
+_TRAITS = Traits(engine="postgresql")
+_POOLED = Traits(engine="postgresql", wakes=False)
 
 
 class PostgresStore(SqlStore):
@@ -52,7 +30,7 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, *, pool_size: int = 10, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
         self._calls = Calls(parse(url), pool_size, call_timeout, clock_offset)
         super().__init__(self._calls)
-        self._claims = Claims(self._calls)
+        self._schema = Schema(self._calls)
         self._wakes: Wakes | None = None
         self._closed = False
 
@@ -73,7 +51,7 @@ class PostgresStore(SqlStore):
     async def open(self) -> None:
         self._start()
         try:
-            await schema.ensure(self._calls)
+            await self._schema.ensure()
         except BaseException:
             self._wakes = None
             await self._calls.stop()
@@ -88,89 +66,28 @@ class PostgresStore(SqlStore):
     async def lease_now(self) -> datetime:
         return await self.now()
 
-    # -- submit -------------------------------------------------------------------------------------------------------
-
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
-        return await submits.insert(self._calls, tasks, dated=dated)
-
-    def insert_here(self, tasks: Sequence[NewTask]) -> list[Inserted] | None:
-        return None  # every call is a conversation with a server, and the loop holds it
-
-    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted] | Awaitable[list[Inserted]]:
-        return callers.play(connection, submits.inserting(tasks, self._calls.clock_offset), self._calls.sql)
-
     def inside(self, connection: object) -> Inside:
         """The queue as the caller's transaction sees it. The store need not be open."""
-        return Inside(connection, self._calls.sql, self._calls.clock_offset)
+        return Inside(connection, self._calls)
 
     # -- work ---------------------------------------------------------------------------------------------------------
-
-    async def claim(self, request: ClaimRequest) -> Claimed:
-        return await self._claims.claim(request)
-
-    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
-        return await self._claims.take(task_id, version, worker_id, lease_seconds)
-
-    async def held(self, worker_id: str) -> list[Claim]:
-        return [Claim._make(row) for row in await looks.fetch(self._calls, "held", worker_id)]
-
-    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
-        return await settles.settle(self._calls, changes)
-
-    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
-        return await settles.extend(self._calls, worker_id, leases, lease_seconds)
-
-    # -- look ---------------------------------------------------------------------------------------------------------
-
-    async def page(
-        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
-    ) -> Page:
-        return await listing.page(
-            self._calls, where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first
-        )
-
-    async def count(self, where: Filter, cap: int) -> Count:
-        return await listing.count(self._calls, where, cap)
-
-    # -- wake ---------------------------------------------------------------------------------------------------------
-
-    def listen(self, wake: Callable[[str | None], None]) -> Callable[[], None]:
-        return self._woken().listen(wake)
-
-    async def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
-        wakes = self._woken()
-        ended, stop = wakes.await_end(task_id)
-        try:
-            # First listen, then mark and read: an end in between is heard.
-            await wakes.attentive(timeout=1.0)
-            poll = _FIRST_POLL
-            while True:
-                ended.clear()
-                yield await self._calls.write(lambda: reads.watch(task_id))
-                try:
-                    async with asyncio.timeout(poll * random.uniform(0.8, 1.0)):
-                        await ended.wait()
-                except TimeoutError:
-                    poll = min(poll * 1.5, _LONGEST_POLL)
-        finally:
-            stop()
 
     # -- administration -----------------------------------------------------------------------------------------------
 
     async def schema_version(self) -> int | None:
         self._start()
-        return await schema.read_version(self._calls)
+        return await self._calls.read(self._schema.migrations.version)
 
     async def migrate(self, *, plan: bool = False) -> list[str]:
         self._start()
-        return await schema.migrate(self._calls, plan=plan)
+        return await (self._calls.read(self._schema.migrations.missing) if plan else self._schema.migrate())
 
     def migration_sql(self) -> list[tuple[str, str]]:
-        return schema.scripts(self._calls.target)
+        return self._schema.migrations.scripts()
 
     async def check_up(self) -> list[Finding]:
         self._start()
-        return await checkup.findings(self._calls)
+        return await checkup.findings(self._calls, self._schema.migrations)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -182,7 +99,7 @@ class PostgresStore(SqlStore):
             self._calls.start()
             self._wakes = Wakes(self._calls)
 
-    def _woken(self) -> Wakes:
+    def _woken(self) -> Listeners:
         if self._wakes is None or self._closed:
             raise StoreClosed("the store is not open, or was closed")
-        return self._wakes
+        return self._wakes.listeners

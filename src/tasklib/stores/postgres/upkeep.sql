@@ -1,9 +1,16 @@
 -- Operators, pruning, and the counters behind the charts.
 
 -- name: request_cancel
-UPDATE {schema}.tasks SET cancel_requested_at = coalesce(cancel_requested_at, {now}), updated_at = {now}
-WHERE id = ANY (:ids::uuid[]) AND state = 'running'
-RETURNING id
+-- Told as `cancel_message` says it.
+WITH asked AS (
+    UPDATE {schema}.tasks SET cancel_requested_at = coalesce(cancel_requested_at, {now}), updated_at = {now}
+    WHERE id = ANY (:ids::uuid[]) AND state = 'running'
+    RETURNING id
+), told AS (
+    SELECT pg_notify({work_channel}, '-' || CASE WHEN count(*) <= :most_named THEN string_agg(id::text, ',') ELSE '' END)
+    FROM asked HAVING count(*) > 0
+)
+SELECT asked.id FROM asked, told
 
 -- name: delete
 -- The counters follow by the table's trigger. What is written with coalesce, here and below, is so that no index of

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
+from tasklib.stores.listeners import Listeners, within
 from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.postgres.connect import Connection
+from tasklib.stores.sql.hints import cancel_requested
+from tasklib.stores.values import CancelRequested
 
 _CHECK_SECONDS = 20.0
 """How often a silent connection is asked whether it is still there."""
@@ -23,76 +24,39 @@ _LONGEST_PAUSE = 5.0
 _LINGER_SECONDS = 5.0
 """A home connection that nobody listens on any more waits this long for the next listener."""
 
-Wake = Callable[[str | None], None]
-
 
 class Wakes:
     """Belongs to the event loop of its store. Behind PgBouncer there is no LISTEN: nobody is woken, all poll."""
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._workers: dict[object, Wake] = {}
-        self._waiters: dict[UUID, set[asyncio.Event]] = {}
+        self.listeners = Listeners(self._attend, self._attentive)
         self._listening: set[str] = set()
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
         self._runner: asyncio.Task[None] | None = None
 
-    def listen(self, wake: Wake) -> Callable[[], None]:
-        key = object()
-        self._workers[key] = wake
-        self._attend()
-
-        def stop() -> None:
-            self._workers.pop(key, None)
-            self._changed.set()
-
-        return stop
-
-    def await_end(self, task_id: UUID) -> tuple[asyncio.Event, Callable[[], None]]:
-        """An event that is set when that task may have ended, and how to give it back."""
-        event = asyncio.Event()
-        self._waiters.setdefault(task_id, set()).add(event)
-        self._attend()
-
-        def stop() -> None:
-            waiting = self._waiters.get(task_id, set())
-            waiting.discard(event)
-            if not waiting:
-                self._waiters.pop(task_id, None)
-            self._changed.set()
-
-        return event, stop
-
-    async def attentive(self, timeout: float) -> None:
-        """Returns when the channels that are wanted are listened to; or, with no harm, after the timeout."""
-        if self._calls.target.pgbouncer or self._wanted() <= self._listening:
-            return
-        self._settled.clear()
-        try:
-            async with asyncio.timeout(timeout):
-                await self._settled.wait()
-        except TimeoutError:
-            pass
+    async def _attentive(self) -> None:
+        """Until the channels that are wanted are listened to."""
+        if not self._calls.target.pgbouncer and not self._wanted() <= self._listening:
+            self._settled.clear()
+            await self._settled.wait()
 
     async def close(self) -> None:
-        self._workers.clear()
+        self.listeners.close()
         if self._runner is not None:
             self._runner.cancel()
             await asyncio.wait([self._runner])
-        for waiting in self._waiters.values():
-            for event in waiting:
-                event.set()
 
     def _attend(self) -> None:
         self._changed.set()
-        if self._runner is None or self._runner.done():
+        if self._wanted() and (self._runner is None or self._runner.done()):
             self._runner = asyncio.get_running_loop().create_task(self._run(), name="tasklib wake-ups")
 
     def _wanted(self) -> set[str]:
         target = self._calls.target
-        wanted = {target.work_channel} if self._workers else set()
-        return wanted | ({target.done_channel} if self._waiters else set())
+        wanted = {target.work_channel} if self.listeners.listening else set()
+        return wanted | ({target.done_channel} if self.listeners.waiting else set())
 
     async def _run(self) -> None:
         pause = _FIRST_PAUSE
@@ -143,14 +107,14 @@ class Wakes:
             wanted = self._wanted()
             home = pool.home_if_free()
             if home is None:  # in use, and so alive; it comes back soon
-                await self._changed_within(0.05 if wanted != self._listening else _CHECK_SECONDS)
+                await within(0.05 if wanted != self._listening else _CHECK_SECONDS, self._changed.wait())
                 continue
             if not wanted and lonely:
                 pool.leave_home(home)
                 return
             await self._converse(home, wanted)
             lonely = not wanted
-            await self._changed_within(_LINGER_SECONDS if lonely else _CHECK_SECONDS)
+            await within(_LINGER_SECONDS if lonely else _CHECK_SECONDS, self._changed.wait())
 
     async def _converse(self, home: Connection, wanted: set[str]) -> None:
         """Brings the channels up to date, or else makes sure that the connection answers."""
@@ -168,42 +132,14 @@ class Wakes:
             raise
         pool.release(home)
         if wanted - self._listening:
-            self._wake_everybody()
+            self.listeners.tell(None)
+            self.listeners.tell(CancelRequested())
+            self.listeners.ended()
         self._listening = wanted
         self._settled.set()
 
-    async def _changed_within(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            pass
-
     def _heard(self, _connection: Any, _pid: int, channel: str, payload: str) -> None:
         if channel == self._calls.target.work_channel:
-            name = payload[1:] if payload.startswith("=") else None
-            self._wake_workers(name)
+            self.listeners.tell(payload[1:] if payload.startswith("=") else cancel_requested(payload))
         else:
-            for event in self._waiters.get(_uuid(payload), ()):
-                event.set()
-
-    def _wake_workers(self, name: str | None) -> None:
-        for wake in list(self._workers.values()):
-            try:
-                wake(name)
-            except Exception as error:  # its own fault, and not to be the others'
-                context = {"message": "a listener for wake-ups failed", "exception": error}
-                asyncio.get_running_loop().call_exception_handler(context)
-
-    def _wake_everybody(self) -> None:
-        self._wake_workers(None)
-        for waiting in self._waiters.values():
-            for event in waiting:
-                event.set()
-
-
-def _uuid(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:  # somebody else's word on our channel
-        return UUID(int=0)
+            self.listeners.ended(payload)

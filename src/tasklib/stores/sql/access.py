@@ -30,7 +30,8 @@ def revoke_token(token_id: str) -> Steps[bool]:
 
 def add_audit(entries: Sequence[AuditEntry]) -> Steps[None]:
     rows = [(entry.actor, entry.action, entry.task_id, entry.name, entry.detail) for entry in entries]
-    yield Query("add_audit", batch=Batch(NEW_AUDIT, rows))
+    if rows:
+        yield Query("add_audit", batch=Batch(NEW_AUDIT, rows))
 
 
 def list_audit(task_id: UUID | None, limit: int) -> Steps[list[AuditEntry]]:

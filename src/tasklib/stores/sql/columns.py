@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from tasklib.core.limits import Control
-from tasklib.core.task import Task
-from tasklib.stores import serving
+from tasklib.core.published import PublishedType
+from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.values import Age, AuditEntry, Held, Point, Token, WorkerInfo
 
 T = TypeVar("T")
@@ -36,12 +36,22 @@ class Kind(Enum):
 class Shape(Generic[T]):
     """The rows of a query: their columns in order, and what is made of each row."""
 
-    def __init__(self, make: Callable[..., T], columns: dict[str, Kind]) -> None:
+    def __init__(self, make: Callable[..., T], columns: dict[str, Kind], computed: Mapping[str, str] = {}) -> None:
         self.columns = columns
+        self.computed = computed
+        """Columns that are no columns of a table, and what they are made of."""
         self.names = tuple(columns)
+        self.batch_names = tuple(f"batch_{name}" for name in columns)
+        """Of the parameters by which a batch goes into a statement."""
         self._make = make
         self.row: Callable[[Sequence[Any]], T] = getattr(make, "_make", self._by_name)
+        if make is row_values:
+            self.row = cast(Any, tuple)
         """Makes a value of one row. Named tuples are made by position: they come by the thousand."""
+
+    def rows(self, rows: Iterable[Sequence[Any]]) -> Any:
+        """What a query answers: each row by itself, unless the shape makes one value of them all."""
+        return [self.row(row) for row in rows]
 
     def _by_name(self, values: Sequence[Any]) -> T:
         return self._make(**dict(zip(self.names, values, strict=True)))
@@ -53,7 +63,8 @@ def row_values(**values: Any) -> tuple[Any, ...]:
 
 
 class Batch(NamedTuple):
-    """Rows that go into a statement, their values in the order of the shape."""
+    """Rows that go into a statement, their values in the order of the shape. Those of `Rows` have most columns in
+    common, which a driver may send once."""
 
     shape: Shape[Any]
     rows: Sequence[Sequence[Any]]
@@ -111,8 +122,136 @@ TASK_ROW = Shape(
 )
 """A whole record that goes in."""
 
+NEW_TASK = Shape(
+    NewTask,
+    {name: (TASK_ROW.columns | {"delay_seconds": Kind.NUMBER, "run_at": Kind.TIME})[name] for name in NewTask._fields},
+)
+NEW_COLUMNS = tuple(name for name in NEW_TASK.names if name in TASK.columns)
+"""What a submit writes into the row as it was given."""
+
+ROW_COUNT = Shape(int, {})
+"""Not rows, but how many were written."""
+
 ID = Shape(lambda id: id, {"id": Kind.ID})
+KEYED = Shape(row_values, {"id": Kind.ID, "idempotency_key": Kind.TEXT})
 GUARD = Shape(Held, {"id": Kind.ID, "version": Kind.INTEGER})
+LEASE = Shape(row_values, GUARD.columns | {"worker_id": Kind.TEXT})
+EXTENDED = Shape(row_values, GUARD.columns | {"cancel_requested": Kind.BOOLEAN})
+
+CHANGE = Shape(
+    row_values,
+    {
+        "id": Kind.ID,
+        "version": Kind.INTEGER,
+        "worker_id": Kind.TEXT,
+        "locked_until": Kind.TIME,
+        "state": Kind.TEXT,
+        "retry_count": Kind.INTEGER,
+        "terminal": Kind.BOOLEAN,
+        "result": Kind.JSON_TEXT,
+        "error": Kind.TEXT,
+        "entry": Kind.JSON_TEXT,
+        "leaves": Kind.TEXT,
+        "run_ms": Kind.INTEGER,
+        "bucket": Kind.INTEGER,
+        "due_in": Kind.DURATION,
+        "asked_retry_count": Kind.INTEGER,
+        "asked_error": Kind.TEXT,
+        "asked_entry": Kind.JSON_TEXT,
+    },
+)
+"""A `Change` that goes in; the last three are what differs in its `if_asked`."""
+
+COMPLETION = Shape(
+    row_values, {name: CHANGE.columns[name] for name in ("id", "version", "worker_id", "result", "run_ms", "bucket")}
+)
+
+
+class Settled(NamedTuple):
+    """What became of a batch of changes, and what is left to do: an engine whose statement tells and counts by itself
+    leaves nothing."""
+
+    missed: Sequence[str]
+    """Ids of those whose guard did not hold. As text: not every driver reads arrays of ids."""
+    claimable: Sequence[str]
+    """Names of which something may be claimable."""
+    finished: Sequence[str]
+    """Ids of those that are over and that somebody waits for."""
+    counts: Sequence[tuple[str, str, str, int, int, int]] | None
+    """For the counters, in the order of `COUNTED`."""
+
+
+SETTLED = Shape(Settled, {"missed": Kind.NAMES, "claimable": Kind.NAMES, "finished": Kind.NAMES, "counts": Kind.JSON})
+
+_LAST_ATTEMPT = "(max_retries >= 0 AND retry_count >= max_retries)"
+# What never failed has no history to look at. CASE, because SQLite computes both sides of an AND.
+ALONE = f"{_LAST_ATTEMPT} OR CASE WHEN retry_count > 0 THEN {{lost_latest}} ELSE false END"
+APART = f"CASE WHEN retry_count > 0 THEN {{lost_latest}} AND ({_LAST_ATTEMPT} OR {{lost_before}}) ELSE false END"
+
+CLAIM = Shape(
+    Claim,
+    {
+        "id": Kind.ID,
+        "name": Kind.TEXT,
+        "version": Kind.INTEGER,
+        "worker_id": Kind.TEXT,
+        "kwargs": Kind.JSON_TEXT,
+        "retry_count": Kind.INTEGER,
+        "max_retries": Kind.INTEGER,
+        "timeout_seconds": Kind.INTEGER,
+        "retry_policy": Kind.JSON_TEXT,
+        "started_at": Kind.TIME,
+        "tags": Kind.JSON_TEXT,
+        "trace": Kind.TEXT,
+        "alone": Kind.BOOLEAN,
+        "apart": Kind.BOOLEAN,
+    },
+    {"alone": ALONE, "apart": APART},
+)
+
+
+class Taken(NamedTuple):
+    """What the statement `claim` claimed, and what else it saw."""
+
+    claims: list[Claim]
+    due_in: float | None = None
+    """Seconds to the next due time among what is not ready; 0 or less: something waits for its promotion."""
+    limits_apply: bool = False
+    """A pause or a limit concerns what is ready: nothing was claimed."""
+    stale: bool = False
+    """Rows marked ready that are not claimable, edited by hand, were met: nothing was claimed."""
+    skipped: bool = False
+    """Something is ready, but was locked by somebody for the moment."""
+    held_back: bool = False
+    """Something is ready of a name whose cap is 0."""
+
+    @property
+    def unpromoted(self) -> bool:
+        return self.due_in is not None and self.due_in <= 0
+
+
+class _TakenShape(Shape[Taken]):
+    """Each row is a claim and what else was seen, if it was looked at; one row without a claim where there is none."""
+
+    def rows(self, rows: Iterable[Sequence[Any]]) -> Taken:
+        found = list(rows)
+        width = len(CLAIM.names)
+        claims = [Claim._make(row[:width]) for row in found] if found[0][0] is not None else []
+        due_in, *flags = found[0][width:]
+        return Taken(claims, due_in, *map(bool, flags))
+
+
+TAKEN = _TakenShape(
+    Taken,
+    {
+        **CLAIM.columns,
+        "due_in": Kind.NUMBER,
+        "limits_apply": Kind.BOOLEAN,
+        "stale": Kind.BOOLEAN,
+        "skipped": Kind.BOOLEAN,
+        "held_back": Kind.BOOLEAN,
+    },
+)
 
 TOKEN = Shape(
     Token,
@@ -143,8 +282,21 @@ NEW_AUDIT = Shape(row_values, {name: kind for name, kind in AUDIT.columns.items(
 
 NOW = Shape(lambda now: now, {"now": Kind.TIME})
 
+
+class ControlNow(NamedTuple):
+    control: Control
+    now: datetime
+    """By the clock that rates go by."""
+
+
+def _control_now(now: datetime, **values: Any) -> ControlNow:
+    return ControlNow(Control(**values), now)
+
+
+TASK_TYPE = Shape(PublishedType, {"name": Kind.TEXT, "options": Kind.JSON_TEXT, "schema": Kind.JSON_TEXT})
+
 CONTROL = Shape(
-    Control,
+    _control_now,
     {
         "name": Kind.TEXT,
         "paused": Kind.BOOLEAN,
@@ -153,8 +305,13 @@ CONTROL = Shape(
         "concurrency": Kind.INTEGER,
         "tokens": Kind.NUMBER,
         "refilled_at": Kind.TIME,
+        "now": Kind.TIME,
     },
+    {"now": "{lease_now}"},
 )
+
+BUCKET = Shape(row_values, {name: CONTROL.columns[name] for name in ("name", "tokens", "refilled_at")})
+"""What is left of a rate."""
 
 
 class Active(NamedTuple):
@@ -187,12 +344,13 @@ COUNTED = Shape(row_values, POINT.columns)
 AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER})
 
 
-def _worker(now: datetime, lease_now: datetime, names: Sequence[str], seen_at: datetime, **values: Any) -> WorkerInfo:
+def _worker(
+    now: datetime, lease_now: datetime, names: Sequence[str], queues: Any, seen_at: datetime, **values: Any
+) -> WorkerInfo:
     silence = max(0.0, (lease_now - seen_at).total_seconds())
-    served = serving.read(names)
     return WorkerInfo(
-        names=served.names,
-        queues=served.queues,
+        names=tuple(names),
+        queues=queues if isinstance(queues, dict) else {},  # people edit rows
         seen_at=now - timedelta(seconds=silence),
         seconds_since_seen=silence,
         **values,
@@ -206,6 +364,7 @@ WORKER = Shape(
         "hostname": Kind.TEXT,
         "pid": Kind.INTEGER,
         "names": Kind.NAMES,
+        "queues": Kind.JSON,
         "concurrency": Kind.INTEGER,
         "running": Kind.INTEGER,
         "started_at": Kind.TIME,

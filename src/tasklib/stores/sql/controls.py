@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from tasklib.core.limits import Control, ControlChange, Controls
-from tasklib.stores.sql.columns import CONTROL
+from tasklib.core.limits import ControlChange, Controls
+from tasklib.stores.sql.columns import CONTROL, ControlNow
 from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
 
 
 def controls() -> Steps[dict[str, Controls]]:
-    rows: list[Control] = yield Query("controls", CONTROL)
-    found = [row.public() for row in rows]
+    rows: list[ControlNow] = yield Query("controls", CONTROL)
+    found = [row.control.public() for row in rows]
     return {control.name: control for control in found if control != Controls(name=control.name)}
 
 
 def change_control(change: ControlChange) -> Steps[Controls]:
     yield BEGIN
     yield Query("add_control", name=change.name)  # so that there is a row to lock
-    rows: list[Control] = yield Query("lock_controls", CONTROL, names=[change.name])
-    new = rows[0].changed(change)
+    rows: list[ControlNow] = yield Query("lock_controls", CONTROL, names=[change.name])
+    new = rows[0].control.changed(change)
     yield Query(
         "set_control",
         name=new.name,

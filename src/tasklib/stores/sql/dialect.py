@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from tasklib.stores import queries
-from tasklib.stores.sql.columns import Shape
+from tasklib.stores.sql.columns import Kind, Shape
 
-_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
-"""Two colons are a cast of PostgreSQL's."""
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
+"""Two colons are a cast of PostgreSQL's, and one may stand in the name of a channel."""
+_MARK = re.compile(r"\{([a-z_]+)\}")
 
 
 def load(package: str) -> dict[str, str]:
@@ -29,14 +30,30 @@ def fill(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
+def composed(sql: Mapping[str, str], name: str, parts: Mapping[str, str]) -> str:
+    """The text of that name with its parts filled in, in their order: `{name}` in a part stands for another text."""
+    text = sql[name]
+    for mark, part in parts.items():
+        text = text.replace(f"{{{mark}}}", _MARK.sub(lambda found: sql[found[1]], part))
+    return text
+
+
 def numbered(text: str, mark: str) -> tuple[str, tuple[str, ...]]:
     """The text with numbers in place of the parameters' names ($1 or ?1), and the names in the order of the numbers."""
     order = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     return _PARAMETER.sub(lambda found: f"{mark}{order.index(found[1]) + 1}", text), order
 
 
-def column_list(shape: Shape[Any]) -> str:
-    return ", ".join(shape.names)
+def column_list(shape: Shape[Any], as_text: Container[Kind] = ()) -> str:
+    """`as_text`: columns of these kinds are asked for as text."""
+
+    def column(name: str, kind: Kind) -> str:
+        source = shape.computed.get(name, name)
+        if kind in as_text:
+            return f"CAST({source} AS text) AS {name}"
+        return name if source == name else f"{source} AS {name}"
+
+    return ", ".join(column(name, kind) for name, kind in shape.columns.items())
 
 
 def json_value(text: str | None) -> Any:

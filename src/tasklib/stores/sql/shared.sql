@@ -37,10 +37,12 @@ WHERE state IN ('completed', 'failed', 'cancelled')
 GROUP BY name, state
 
 -- name: heartbeat
-INSERT INTO {schema}.task_workers (id, hostname, pid, names, concurrency, running, listening, started_at, seen_at)
-VALUES (:id, :hostname, :pid, :names, :concurrency, :running, :listening, {now}, {lease_now})
+INSERT INTO {schema}.task_workers
+    (id, hostname, pid, names, queues, concurrency, running, listening, started_at, seen_at)
+VALUES (:id, :hostname, :pid, :names, :queues, :concurrency, :running, :listening, {now}, {lease_now})
 ON CONFLICT (id) DO UPDATE SET
     names = excluded.names,
+    queues = excluded.queues,
     concurrency = excluded.concurrency,
     running = excluded.running,
     listening = excluded.listening,
@@ -53,6 +55,19 @@ UPDATE {schema}.task_workers SET stopped_at = {now}, listening = false, running 
 -- name: workers
 SELECT {columns} FROM (SELECT *, {now} AS now, {lease_now} AS lease_now FROM {schema}.task_workers) AS w
 ORDER BY started_at, id
+
+-- In one order, whoever publishes: none waits for another that waits for it.
+-- name: publish_types
+WITH {batch}
+INSERT INTO {schema}.task_types (name, options, schema, published_at)
+SELECT name, options, schema, {now} FROM batch WHERE true ORDER BY name
+ON CONFLICT (name) DO UPDATE SET
+    options = excluded.options,
+    schema = excluded.schema,
+    published_at = excluded.published_at
+
+-- name: published_types
+SELECT {columns} FROM {schema}.task_types ORDER BY name
 
 -- name: controls
 SELECT {columns} FROM {schema}.task_controls ORDER BY name
@@ -72,3 +87,15 @@ WHERE name = :name
 
 -- name: watch
 UPDATE {schema}.tasks SET awaited = true WHERE id = :id AND completed_at IS NULL AND NOT awaited RETURNING {columns}
+
+-- name: schema_version
+SELECT coalesce(max(version), 0) FROM {schema}.task_migrations
+
+-- name: record_migration
+INSERT INTO {schema}.task_migrations (version, name) VALUES (:version, :name)
+
+-- name: spend_tokens
+WITH {batch}
+UPDATE {schema}.task_controls AS c SET tokens = b.tokens, refilled_at = b.refilled_at
+FROM batch AS b
+WHERE c.name = b.name

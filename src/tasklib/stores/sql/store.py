@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import Change, Verdict
+from tasklib.core.errors import TaskConflict
 from tasklib.core.limits import ControlChange, Controls
-from tasklib.core.task import Task
-from tasklib.stores.sql import access, controls, reads, restore, upkeep, workers
+from tasklib.core.published import PublishedType
+from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores.listeners import Listeners
+from tasklib.stores.sql import (
+    access,
+    claim,
+    controls,
+    lists,
+    reads,
+    restore,
+    settle,
+    submit,
+    task_types,
+    upkeep,
+    workers,
+)
 from tasklib.stores.sql.steps import READING_SECONDS, Driver
-from tasklib.stores.values import Age, AuditEntry, NameStats, Point, Token, Traits, WorkerBeat, WorkerInfo
+from tasklib.stores.values import (
+    Age,
+    AuditEntry,
+    Claimed,
+    ClaimRequest,
+    Count,
+    Extension,
+    Filter,
+    Held,
+    Hint,
+    Inserted,
+    NameStats,
+    Page,
+    Point,
+    Token,
+    Traits,
+    WorkerBeat,
+    WorkerInfo,
+)
 
 
 class SqlStore(ABC):
@@ -21,11 +54,56 @@ class SqlStore(ABC):
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self._claimer = claim.Claimer()
         self._pruner = upkeep.Pruner(driver)
 
     @property
     @abstractmethod
     def traits(self) -> Traits: ...
+
+    @abstractmethod
+    def _woken(self) -> Listeners:
+        """Raises StoreClosed."""
+
+    # -- wake ---------------------------------------------------------------------------------------------------------
+
+    def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
+        return self._woken().listen(wake)
+
+    def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        return self._woken().watch(task_id, lambda: self._driver.write(lambda: reads.watch(task_id)))
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        if request.slots + request.prefetch <= 0 or not claim.names_of(request):
+            return Claimed([], None)
+        return await self._driver.write(lambda: self._claimer.claim(request), repeat=False)
+
+    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        return await self._driver.write(lambda: claim.claim_by_id(task_id, version, worker_id, lease_seconds))
+
+    async def held(self, worker_id: str) -> list[Claim]:
+        return await self._driver.read(lambda: claim.claims_of_worker(worker_id))
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        try:
+            return await self._insert(tasks)
+        except TaskConflict:
+            found = await self._driver.read(lambda: submit.find_submitted(tasks))
+            if found is None:
+                raise
+            return found
+
+    async def _insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        return await self._driver.write(lambda: submit.submit(tasks))
+
+    def insert_on(
+        self, connection: object, tasks: Sequence[NewTask]
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+        return self._driver.play_on(connection, lambda: submit.submit(tasks))
 
     # -- reads --------------------------------------------------------------------------------------------------------
 
@@ -48,6 +126,15 @@ class SqlStore(ABC):
         steps = partial(reads.backlog_history, since_seconds, step_seconds)
         return await self._driver.read(steps, seconds=READING_SECONDS)
 
+    async def page(
+        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+    ) -> Page:
+        steps = partial(lists.page, where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
+        return await self._driver.read(steps, seconds=READING_SECONDS)
+
+    async def count(self, where: Filter, cap: int) -> Count:
+        return await self._driver.read(lambda: lists.count(where, cap), seconds=READING_SECONDS)
+
     # -- workers ------------------------------------------------------------------------------------------------------
 
     async def beat(self, worker: WorkerBeat) -> None:
@@ -62,6 +149,23 @@ class SqlStore(ABC):
 
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         return await self._driver.read(lambda: workers.lost_leases(dead_after_seconds, limit))
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+        return await self._driver.write(lambda: settle.settle(changes)) if changes else []
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        return await self._driver.write(lambda: settle.extend(worker_id, leases, lease_seconds)) if leases else []
+
+    # -- task types ---------------------------------------------------------------------------------------------------
+
+    async def publish(self, types: Sequence[PublishedType]) -> None:
+        if types:
+            await self._driver.write(lambda: task_types.publish(types))
+
+    async def published(self) -> list[PublishedType]:
+        return await self._driver.read(task_types.published)
 
     # -- operate ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, Verdict
 from tasklib.stores.sql.columns import COUNTED, GUARD, ID, Batch
-from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Driver, Query, Steps
+from tasklib.stores.sql.hints import MOST_NAMED
+from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Driver, Notify, Query, Steps
 from tasklib.stores.values import Held
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,7 +27,8 @@ _START, _END = UUID(int=0), UUID(int=(1 << 128) - 1)
 
 
 def request_cancel(ids: Sequence[UUID]) -> Steps[list[UUID]]:
-    asked = set((yield Query("request_cancel", ID, ids=list(ids))))
+    asked = set((yield Query("request_cancel", ID, ids=list(ids), most_named=MOST_NAMED)))
+    yield Notify(cancel_requested=list(asked))
     return [task_id for task_id in ids if task_id in asked]
 
 
@@ -123,14 +125,14 @@ def compact_stats() -> Steps[None]:
     yield BEGIN
     if not (yield Query("compact_lock")):
         return  # somebody is at it
-    yield from _merge((yield Query("take_doubled_counts", COUNTED)))
-    yield from _merge((yield Query("take_minutes", COUNTED, kept=-MINUTES_KEPT)), hours=True)
-    yield from _merge((yield Query("take_hours", COUNTED, kept=-HOURS_KEPT)), epoch=True)
+    yield from merge_counts((yield Query("take_doubled_counts", COUNTED)))
+    yield from merge_counts((yield Query("take_minutes", COUNTED, kept=-MINUTES_KEPT)), hours=True)
+    yield from merge_counts((yield Query("take_hours", COUNTED, kept=-HOURS_KEPT)), epoch=True)
     yield Query("forget_workers", kept=-WORKERS_KEPT)
 
 
-def _merge(counts: list[tuple[Any, ...]], *, hours: bool = False, epoch: bool = False) -> Steps[None]:
-    """Puts counts back that were taken out, summed up."""
+def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoch: bool = False) -> Steps[None]:
+    """Adds counts, summed up. Each is in the order of `COUNTED`."""
     sums: dict[tuple[Any, ...], tuple[int, int]] = {}
     for minute, name, state, bucket, count, run_ms in counts:
         if epoch:

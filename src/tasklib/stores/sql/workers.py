@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 from tasklib.core.task import Task
-from tasklib.stores import serving
 from tasklib.stores.sql.columns import TASK, WORKER
 from tasklib.stores.sql.steps import Query, Steps
 from tasklib.stores.values import WorkerBeat, WorkerInfo
@@ -17,7 +17,8 @@ def heartbeat(worker: WorkerBeat, *, listening: bool) -> Steps[None]:
         id=worker.id,
         hostname=worker.hostname,
         pid=worker.pid,
-        names=serving.written(worker),
+        names=list(worker.names),
+        queues=json.dumps(dict(worker.queues), ensure_ascii=False),
         concurrency=worker.concurrency,
         running=worker.running,
         listening=listening,

@@ -10,13 +10,16 @@ from pathlib import Path
 import apsw
 
 from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.checkup import LEASE_ENDS_SOON, leases, unhandled
+from tasklib.stores.checkup import LEASE_ENDS_SOON, leases, no_tables, unhandled, wrong_schema
+from tasklib.stores.sql.steps import Query
 from tasklib.stores.sqlite import filesystem, holders, schema
 from tasklib.stores.sqlite.address import Address
 from tasklib.stores.sqlite.batches import SQL, values_of
+from tasklib.stores.sqlite.claiming import PICKED
 from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.sqlite.connection import WAL_KEPT_BYTES
 from tasklib.stores.sqlite.rows import seconds
+from tasklib.stores.sqlite.statements import prepare
 from tasklib.stores.values import Finding
 
 PATIENCE_MS = 3000
@@ -26,19 +29,20 @@ _CLOCK_SET_BACK = 2.0
 
 def check_up(connection: apsw.Connection, address: Address, clock: Clock) -> list[Finding]:
     findings = [Finding("ok", "sqlite", f"SQLite {apsw.sqlite_lib_version()}")]
-    findings += _schema(connection)
+    findings.append(_schema(connection))
     if address.path is not None:
         findings += _file(connection, address.path)
         findings += _locks(connection, address.path)
-    if any(finding.subject == "schema" and finding.level != "ok" for finding in findings):
-        return findings  # there is nothing more to look at
+    if any(finding.subject in ("schema", "integrity") and finding.level != "ok" for finding in findings):
+        return findings  # there is nothing more to look at, or nothing that can be believed
     findings.append(_claim_plan(connection))
     return [*findings, *_queue(connection, clock)]
 
 
 def plan_of_claim(connection: apsw.Connection) -> str:
     """How SQLite would look for the next task of one name."""
-    cursor = connection.execute("EXPLAIN QUERY PLAN " + SQL["pick"], {"name": "", "n": 1, "now": ""})
+    statement = prepare(Query("pick", PICKED), 0)
+    cursor = connection.execute(f"EXPLAIN QUERY PLAN {statement.text}", [None] * len(statement.parameters))
     return "; ".join(str(row[3]) for row in cursor)
 
 
@@ -50,19 +54,12 @@ def shorten_wal(connection: apsw.Connection, address: Address) -> None:
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
 
-def _schema(connection: apsw.Connection) -> Iterator[Finding]:
+def _schema(connection: apsw.Connection) -> Finding:
     try:
-        found = schema.version(connection)
-        if found is None:
-            yield Finding(
-                "warning", "schema", "there are no tables yet", "the first use makes them, or: tasklib migrate"
-            )
-            return
-        schema.check(found)
+        there = schema.is_there(connection)
     except SchemaMismatch as error:
-        yield Finding("error", "schema", str(error), "run `tasklib migrate`")
-    else:
-        yield Finding("ok", "schema", f"version {found}")
+        return wrong_schema(error)
+    return Finding("ok", "schema", f"version {schema.MIGRATIONS.newest}") if there else no_tables()
 
 
 def _file(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
@@ -86,7 +83,10 @@ def _file(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
         yield Finding("warning", "log size", f"the write-ahead log has {size:,} bytes", advice)
     else:
         yield Finding("ok", "log size", f"the write-ahead log has {size:,} bytes")
-    problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)")]
+    try:
+        problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(5)")]
+    except apsw.CorruptError as error:  # too damaged to be checked
+        problems = [str(error)]
     if problems == ["ok"]:
         yield Finding("ok", "integrity", "quick check passed")
     else:

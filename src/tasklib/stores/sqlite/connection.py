@@ -30,17 +30,24 @@ WAL_KEPT_BYTES = 64 * 1024 * 1024
 
 _MISSING = ("no such table", "no such column", "has no column named")
 _CACHE_KIB = 16 * 1024
+_STATEMENTS_KEPT = 400
+"""Prepared ones. apsw forgets what was not among the latest, and the statement of a batch is dear to prepare."""
 
 
-def connect(address: Address) -> apsw.Connection:
-    """A connection for one thread. Raises apsw's own errors; BusyError means: try again."""
+def connect(address: Address, *, create: bool = True) -> apsw.Connection:
+    """A connection for one thread. Raises apsw's own errors; BusyError means: try again. `create`: make the file if
+    there is none."""
     check_version(apsw.sqlite_lib_version())
     flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI
     if address.path is None:
-        connection = apsw.Connection(address.filename, flags=flags | apsw.SQLITE_OPEN_CREATE)
+        connection = apsw.Connection(
+            address.filename, flags=flags | apsw.SQLITE_OPEN_CREATE, statementcachesize=_STATEMENTS_KEPT
+        )
     else:
-        filesystem.prepare(address.path)
-        connection = apsw.Connection(str(address.path), flags=flags & ~apsw.SQLITE_OPEN_URI)
+        filesystem.prepare(address.path, create=create)
+        connection = apsw.Connection(
+            str(address.path), flags=flags & ~apsw.SQLITE_OPEN_URI, statementcachesize=_STATEMENTS_KEPT
+        )
     try:
         connection.pragma("temp_store", "memory")
         connection.create_scalar_function("same_json", filters.same_json, 2, deterministic=True)

@@ -25,8 +25,9 @@ NETWORK_TYPES = frozenset((
 _MACOS_MOUNT = re.compile(r"^.* on (?P<point>/.*) \((?P<type>[^,)]+)[,)]")
 
 
-def prepare(path: Path) -> None:
-    """Refuses what cannot hold a database, and makes the file if there is none."""
+def prepare(path: Path, *, create: bool) -> None:
+    """Refuses what cannot hold a database. Makes the file if there is none, unless this process has it open: then it is
+    gone, and an empty one in its place would hide that."""
     path = path.resolve()  # where a link leads is where SQLite has its log
     directory = path.parent
     if not directory.is_dir():
@@ -40,6 +41,8 @@ def prepare(path: Path) -> None:
     if path.is_dir():
         raise StoreRefused(f"cannot open {path}: it is a directory")
     if not path.exists():
+        if not create:
+            raise _no_longer_there(path)
         _create(path)
     for target, what in ((path, "the file"), (directory, "its directory")):
         if not os.access(target, os.R_OK | os.W_OK):
@@ -62,13 +65,17 @@ def gone(path: str, opened: tuple[int, int]) -> StoreGone | None:
     if found == opened:
         return None
     if found is None:
-        return StoreGone(
-            f"{path} is no longer there: it was deleted or moved while this queue was open, and nobody would find what "
-            "is written to it; put it back, or start this process anew"
-        )
+        return _no_longer_there(path)
     return StoreGone(
         f"{path} is not the file that this queue has open: another file is there now, and nobody would find what is "
         "written to the old one; start this process anew to use the new one"
+    )
+
+
+def _no_longer_there(path: str | Path) -> StoreGone:
+    return StoreGone(
+        f"{path} is no longer there: it was deleted or moved while this queue was open, and nobody would find what is "
+        "written to it; put it back, or start this process anew"
     )
 
 

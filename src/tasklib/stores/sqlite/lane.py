@@ -208,10 +208,13 @@ class Lane:
     def _connect(self, deadline: float) -> apsw.Connection:
         with _opening:
             # Not beside an open one that had this name: half of the process would work on the one, half on the other.
+            known = False
             for lane in (self, *_lanes):
-                if lane._path == self._path and not lane._closing.is_set() and (gone := lane._gone()) is not None:
-                    raise gone
-            connection = self._retried(lambda: connect(self._address), deadline)
+                if lane._path == self._path and lane._opened is not None and not lane._closing.is_set():
+                    known = True
+                    if (gone := lane._gone()) is not None:
+                        raise gone
+            connection = self._retried(lambda: connect(self._address, create=not known), deadline)
             if self._path is not None:
                 self._opened = filesystem.identity(self._path) or _NO_FILE
             _lanes.add(self)

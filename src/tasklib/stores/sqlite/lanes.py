@@ -6,16 +6,19 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar
 
 import apsw
 
 from tasklib.core.errors import StoreClosed
-from tasklib.stores.sql.steps import READING_SECONDS, Steps
-from tasklib.stores.sqlite import wake
+from tasklib.stores.sql.hints import cancel_message
+from tasklib.stores.sql.steps import Steps
+from tasklib.stores.sqlite import external, wake
 from tasklib.stores.sqlite.address import Address
+from tasklib.stores.sqlite.batches import Target
 from tasklib.stores.sqlite.clock import Clock
-from tasklib.stores.sqlite.lane import Lane
+from tasklib.stores.sqlite.lane import Lane, roll_back
 from tasklib.stores.sqlite.memory import shared_lane
 from tasklib.stores.sqlite.statements import Played, play
 
@@ -86,28 +89,35 @@ class Lanes:
     async def read(self, steps: Callable[[], Steps[T]], *, seconds: float | None = None) -> T:
         self._check_open()
         timeout = self._timeout if seconds is None else min(self._timeout, seconds)
-        return (await self._lane(self._reader).run(self._played(steps), timeout)).result
 
-    async def write(self, steps: Callable[[], Steps[T]]) -> T:
+        def work(connection: apsw.Connection) -> T:
+            connection.execute("BEGIN")  # all statements see the same
+            try:
+                return play(connection, steps(), self._clock).result
+            finally:
+                roll_back(connection)  # there is nothing to commit
+
+        return await self._lane(self._reader).run(work, timeout)
+
+    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True) -> T:
+        """`repeat` makes no difference: no reply of a file is ever lost."""
         self._check_open()
         return (await self._write(self._played(steps), after=self._notify)).result
 
-    def _played(self, steps: Callable[[], Steps[T]]) -> Callable[[apsw.Connection], Played[T]]:
+    def play_on(self, connection: object, steps: Callable[[], Steps[T]]) -> T:
+        return external.play_on(
+            self._address, connection, self._played(steps), monotonic() + self._timeout, self._notify
+        )
+
+    def _played(self, steps: Callable[[], Steps[T]]) -> Callable[[Target], Played[T]]:
         return lambda connection: play(connection, steps(), self._clock)
 
     def _notify(self, played: Played[Any]) -> None:
         for notify in played.notifications:
             messages = wake.claimable(notify.names) + wake.finished([str(task_id) for task_id in notify.finished])
+            if notify.cancel_requested:
+                messages.append(cancel_message(notify.cancel_requested))
             self._bells.ring([wake.ANYTHING] if notify.everybody else messages)
-
-    async def _look(self, work: Callable[[apsw.Connection], T]) -> T:
-        self._check_open()
-        return await self._read(work)
-
-    async def _look_for_people(self, work: Callable[[apsw.Connection], T]) -> T:
-        """They would rather be told that it takes too long."""
-        self._check_open()
-        return await self._lane(self._reader).run(work, min(self._timeout, READING_SECONDS))
 
     async def _change(
         self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None

@@ -13,10 +13,13 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+
+from tasklib.stores.listeners import Listeners
+from tasklib.stores.sql.hints import cancel_requested
 
 ANYTHING = "!"
 """The message that means: look at everything, a control may have changed."""
@@ -48,11 +51,10 @@ def finished(ids: Iterable[str]) -> list[str]:
 class Ear:
     """What one store listens with, in its event loop."""
 
-    def __init__(self, bells: Bells) -> None:
+    def __init__(self, bells: Bells, listeners: Listeners) -> None:
         self._bells = bells
+        self._listeners = listeners
         self._loop = asyncio.get_running_loop()
-        self._wakes: list[Callable[[str | None], None]] = []
-        self._waiters: dict[str, set[asyncio.Event]] = {}
         self._fifo = None if bells.directory is None else _Fifo.make(bells.directory)
         self._rest = b""
         bells.add(self)
@@ -62,26 +64,6 @@ class Ear:
     @property
     def fifo(self) -> str | None:
         return self._fifo.path.name if self._fifo is not None else None
-
-    @property
-    def idle(self) -> bool:
-        return not self._wakes and not self._waiters
-
-    def add(self, wake: Callable[[str | None], None]) -> None:
-        self._wakes.append(wake)
-
-    def remove(self, wake: Callable[[str | None], None]) -> None:
-        if wake in self._wakes:
-            self._wakes.remove(wake)
-
-    def wait_for(self, task_id: str, event: asyncio.Event) -> None:
-        self._waiters.setdefault(task_id, set()).add(event)
-
-    def stop_waiting(self, task_id: str, event: asyncio.Event) -> None:
-        events = self._waiters.get(task_id, set())
-        events.discard(event)
-        if not events:
-            self._waiters.pop(task_id, None)
 
     def close(self) -> None:
         self._bells.remove(self)
@@ -114,15 +96,12 @@ class Ear:
     def _hear(self, messages: list[str]) -> None:
         for message in messages:
             if message.startswith(_FINISHED):
-                for event in self._waiters.get(message[1:], ()):
-                    event.set()
+                self._listeners.ended(message[1:])
                 continue
-            name = _name_in(message)
-            if name is None:
-                for event in {event for events in self._waiters.values() for event in events}:
-                    event.set()
-            for wake in tuple(self._wakes):
-                self._loop.call_soon(wake, name)  # each by itself: one that raises does not silence the others
+            hint = cancel_requested(message) or _name_in(message)
+            if hint is None:
+                self._listeners.ended()
+            self._listeners.tell(hint)
 
 
 class _Fifo:
@@ -260,11 +239,10 @@ class Bells:
 
 
 def _name_in(message: str) -> str | None:
-    try:
+    with suppress(ValueError):
         name = json.loads(message)
-    except ValueError:
-        return None
-    return name if isinstance(name, str) else None
+        return name if isinstance(name, str) else None
+    return None
 
 
 _lock = threading.Lock()

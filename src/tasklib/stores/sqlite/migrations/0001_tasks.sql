@@ -136,3 +136,10 @@ BEGIN
     VALUES ('1970-01-01T00:00:00.000Z', OLD.name, OLD.state, -1, -1, 0)
     ON CONFLICT (minute, name, state, bucket) DO UPDATE SET count = count - 1;
 END;
+
+-- Marks the database as tasklib's.
+CREATE TABLE task_migrations (
+    version INTEGER NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+) STRICT;

@@ -1,0 +1,118 @@
+-- Settle and extend. Each has one sensible plan only, because a queue's statistics are always wrong: the batch is behind a
+-- fence, and the primary key is the only way from it to the tasks. Counters move in the same statement, and who waits is
+-- told by it. Leases count from clock_timestamp().
+
+-- name: complete
+-- The hot settle: completions by the workers that hold the claims. A row that still has its version has its retry_count
+-- too.
+WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
+    UPDATE {schema}.tasks t SET
+        state = 'completed',
+        version = t.version + 1,
+        updated_at = clock.now,
+        completed_at = clock.now,
+        worker_id = NULL,
+        locked_until = NULL,
+        next_retry_at = NULL,
+        result = b.result,
+        error = NULL,
+        ready = false
+    FROM clock, batch b
+    WHERE t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+    RETURNING t.id, t.name, t.awaited, b.run_ms, b.bucket
+), counted AS (
+    INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+    SELECT date_trunc('minute', statement_timestamp() + :offset::interval), name, 'completed', bucket, count(*), sum(run_ms)
+    FROM done
+    GROUP BY name, bucket
+)
+SELECT {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts
+FROM (SELECT count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END) FROM done) AS told
+
+-- name: settle
+-- What was asked to stop, and has not completed, is cancelled: the row itself is looked at, behind any wait for its lock.
+WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
+    UPDATE {schema}.tasks t SET
+        version = t.version + 1,
+        updated_at = clock.now,
+        worker_id = NULL,
+        locked_until = NULL,
+        result = b.result,
+        (
+            state, retry_count, completed_at, next_retry_at, scheduled_at, error, history, ready, cancel_requested_at
+        ) = (
+            SELECT
+                w.state,
+                w.retry_count,
+                CASE WHEN w.terminal THEN clock.now END,
+                CASE WHEN w.state = 'failed' AND NOT w.terminal THEN clock.now + coalesce(w.due_in, interval '0') END,
+                CASE WHEN w.state = 'pending' AND w.due_in IS NOT NULL THEN clock.now + w.due_in ELSE t.scheduled_at END,
+                CASE WHEN w.state = 'completed' THEN NULL ELSE coalesce(w.error, t.error) END,
+                CASE
+                    WHEN w.entry IS NULL THEN t.history
+                    ELSE CASE
+                        WHEN jsonb_typeof(t.history) <> 'array' THEN '[]'
+                        WHEN jsonb_array_length(t.history) >= :history_limit::int THEN t.history - 1
+                        ELSE t.history
+                    END || jsonb_build_array(w.entry || jsonb_build_object(
+                        'ended',
+                        to_char(clock.now AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
+                    ))
+                END,
+                NOT w.terminal AND w.state IN ('pending', 'failed') AND CASE
+                    WHEN w.due_in IS NOT NULL THEN w.due_in <= interval '0'
+                    ELSE w.state = 'failed' OR t.scheduled_at <= clock.now
+                END,
+                CASE WHEN w.state = 'pending' THEN NULL ELSE t.cancel_requested_at END
+            FROM (
+                SELECT b.state, b.retry_count, b.terminal, b.due_in, b.error, b.entry
+                WHERE t.cancel_requested_at IS NULL OR b.asked_entry IS NULL
+                UNION ALL
+                SELECT 'cancelled', b.asked_retry_count, true, NULL, b.asked_error, b.asked_entry
+                WHERE t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL
+            ) AS w
+        )
+    FROM clock, batch b
+    WHERE t.id = b.id
+      AND (b.version IS NULL OR t.version = b.version)
+      AND t.worker_id IS NOT DISTINCT FROM b.worker_id
+      AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
+    RETURNING
+        t.id, t.name, t.awaited, t.ready, t.state, t.completed_at IS NOT NULL AS terminal, b.leaves, b.run_ms, b.bucket
+), counted AS (
+    INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
+    SELECT
+        date_trunc('minute', statement_timestamp() + :offset::interval), name,
+        CASE WHEN terminal THEN state ELSE 'retried' END, bucket, count(*), sum(run_ms)
+    FROM done
+    WHERE terminal OR state = 'failed'
+    GROUP BY 3, name, bucket
+    UNION ALL
+    SELECT 'epoch', name, leaves, -1, -count(*), 0
+    FROM done
+    WHERE leaves IS NOT NULL
+    GROUP BY name, leaves
+)
+SELECT {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts
+FROM (
+    SELECT
+        count(CASE WHEN awaited AND terminal THEN pg_notify({done_channel}, id::text)::text END),
+        count(CASE WHEN ready AND EXISTS (
+            SELECT FROM {schema}.task_workers
+            WHERE listening AND stopped_at IS NULL
+              AND seen_at > statement_timestamp() + :offset::interval - interval '1 minute'
+        ) THEN pg_notify({work_channel}, '=' || name)::text END)
+    FROM done
+) AS told
+
+-- name: missed
+-- Rare, so they are looked for only if the number says that there are any.
+CASE WHEN (SELECT count(*) FROM done) < (SELECT count(*) FROM batch)
+    THEN ARRAY(SELECT id::text FROM batch EXCEPT SELECT id::text FROM done) ELSE '{}' END
+
+-- name: extend
+WITH {batch}
+UPDATE {schema}.tasks t SET locked_until = {lease_now} + :duration::interval
+FROM batch b
+WHERE t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+RETURNING t.id, t.version, t.cancel_requested_at IS NOT NULL

@@ -1,0 +1,175 @@
+"""Lists and counts under a filter.
+
+Every task is in one of four places, also one that somebody edited by hand, and each place has an index:
+
+- what is over, in any state, by type, state and id;
+- what is pending and what runs: their indexes are for the claim, so what is found there is sorted;
+- the others: what waits for a retry, and states that tasklib does not know, by id.
+
+Before pending tasks are sorted, the page is looked for by walking the primary key a little way: mostly that fills it. A
+filter that asks for no type, state or finality walks all the way, and so does one whose places hold too much: it is met
+soon. The whole filter is tested in all of them, so a place that holds nothing costs time and no more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.ids import uuid7
+from tasklib.stores.sql import reads
+from tasklib.stores.sql.columns import ID, Kind, Shape, row_values
+from tasklib.stores.sql.steps import Bound, Query, Steps
+from tasklib.stores.values import Count, Filter, Page
+
+SEARCHED_ROWS = 50_000
+"""Searches by text or tag look at the newest so many tasks only."""
+KNOWN_NAMES = 1_000
+"""Where there are more task types than this, lists of what is over that name none of them walk the primary key."""
+NEAR_ROWS = 1_000
+"""A page with pending tasks is first looked for among so many tasks from its beginning on."""
+SORTED_ROWS = 50_000
+"""So many pending tasks are sorted for a list; where there are more, walking meets them often enough."""
+NEAREST_ROWS = 10_000
+"""Ids carry the time of the submitter's clock, `created_at` is the database's. So of the tasks that are just outside a
+range of time by their ids, so many are looked at on each side."""
+
+_MINUTE = 60_000
+"""Milliseconds: as far as clocks of submitters are off, as a rule."""
+_FIRST, _LAST = 0, (1 << 128) - 1
+_KIND = Shape(row_values, {"name": Kind.TEXT, "state": Kind.TEXT})
+
+
+def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_first: bool) -> Steps[Page]:
+    above, below = (cursor, None) if oldest_first else (None, cursor)
+    between = yield from _between(where, above=above, below=below)
+    if limit <= 0 or between is None:
+        return Page([], None)
+    by_id = "ORDER BY id ASC" if oldest_first else "ORDER BY id DESC"
+    order = f"{by_id} NULLS FIRST" if oldest_first else f"{by_id} NULLS LAST"  # as the indexes for lists have them
+    orders = {"order": order, "sorted": order, "walk_order": by_id}
+    parameters = {**_conditions(where), **between, "limit": limit + 1, "skip": offset, "top": limit + 1 + offset}
+    places, kinds = yield from _places(where)
+    ids: list[UUID] = []
+    if "list_ready" in places:  # there may be much to sort
+        parts = _parts(where, ["list_near"], orders)
+        ids = yield Query("list_ids", ID, parts=parts, near=NEAR_ROWS, **parameters)
+        if len(ids) <= limit and (yield from _pending(where)) > SORTED_ROWS:
+            places = ["list_walked"]
+    if len(ids) <= limit and places:
+        parts = _parts(where, places, orders)
+        ids = yield Query("list_ids", ID, parts=parts, **kinds, **parameters)
+    found = yield from reads.get(ids[:limit])
+    return Page([task for task in found if task is not None], ids[limit - 1] if len(ids) > limit else None)
+
+
+def count(where: Filter, cap: int) -> Steps[Count]:
+    between = yield from _between(where)
+    if between is None:
+        return Count(0, False)
+    places, kinds = yield from _places(where)
+    if not places:
+        return Count(0, False)
+    parts = _parts(where, places, {"order": "ORDER BY id NULLS FIRST", "sorted": "", "walk_order": "ORDER BY id"})
+    [[found]] = yield Query("count_listed", parts=parts, top=cap + 1, **_conditions(where), **between, **kinds)
+    return Count(min(found, cap), found > cap)
+
+
+def _between(where: Filter, *, above: UUID | None = None, below: UUID | None = None) -> Steps[dict[str, Any] | None]:
+    """The lowest and the highest id that can match, behind `above` and before `below`. None: nothing can."""
+    if any(given is not None and not given for given in (where.names, where.states, where.ids)):
+        return None  # an empty list matches nothing
+    low = _FIRST if above is None else above.int + 1
+    high = _LAST if below is None else below.int - 1
+    if where.ids is None and (where.tags or where.error_text):
+        for oldest in (yield Query("id_below", ID, id=UUID(int=_LAST), rows=SEARCHED_ROWS)):
+            low = max(low, oldest.int + 1)
+    if where.ids is None and where.created_after is not None:
+        start = _id_at(where.created_after, -_MINUTE)
+        for nearest in (yield Query("id_below", ID, id=start, rows=NEAREST_ROWS)):
+            low = max(low, nearest.int)
+    if where.ids is None and where.created_before is not None:
+        end = _id_at(where.created_before, _MINUTE)
+        for nearest in (yield Query("id_above", ID, id=end, rows=NEAREST_ROWS)):
+            high = min(high, nearest.int)
+    return {"low": UUID(int=low), "high": UUID(int=high)} if low <= high else None
+
+
+def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
+    """Where it is looked, and the types and states of what is over, as parameters."""
+    if where.ids is not None:
+        return ["list_by_id"], {}
+    asked = (where.names, where.name_prefix or None, where.states, where.terminal, where.worker_id)
+    if all(given is None for given in asked):
+        return ["list_walked"], {}
+    states = where.states if where.worker_id is None else ["running"]
+    places: list[str] = []
+    kinds: list[tuple[str, str]] = []
+    if where.terminal is not False:
+        names = where.names
+        if names is None:
+            names = [name for [name] in (yield Query("known_names", most=KNOWN_NAMES + 1))]
+            if len(names) > KNOWN_NAMES:
+                return ["list_walked"], {}
+        names = [name for name in dict.fromkeys(names) if name.startswith(where.name_prefix or "")]
+        known: list[tuple[str, str]] = yield Query("known_kinds", _KIND, names=names)
+        kinds = [(name, state) for name, state in known if states is None or state in states]
+        if kinds:
+            places.append("list_finished")
+    if where.terminal is not True:
+        if states is None or "running" in states:
+            places.append("list_running")
+        if states is None or not {"pending", "running"}.issuperset(states):
+            places.append("list_retrying")
+        if states is None or "pending" in states:
+            places += ["list_ready", "list_waiting"]
+    return places, {"kind_names": [name for name, _ in kinds], "kind_states": [state for _, state in kinds]}
+
+
+def _pending(where: Filter) -> Steps[int]:
+    """How many there are to sort."""
+    [[number]] = yield Query("count_pending", parts={"key": _key(where)}, most=SORTED_ROWS + 1, **_conditions(where))
+    return int(number)
+
+
+def _parts(where: Filter, places: Iterable[str], orders: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "places": " UNION ALL ".join(f"{{{place}}}" for place in places),
+        "where": _all(_conditions(where)),
+        "key": _key(where),
+        **orders,
+    }
+
+
+def _conditions(where: Filter) -> dict[str, Any]:
+    """What is asked for: `where_...` is the condition, and its parameter has the same name."""
+    conditions = {
+        "names": where.names and list(where.names),
+        "name_prefix": where.name_prefix or None,
+        "states": where.states and list(where.states),
+        "terminal": where.terminal or None,
+        "not_terminal": where.terminal is False or None,
+        "tags": json.dumps(where.tags, ensure_ascii=False) if where.tags else None,
+        "worker_id": where.worker_id,
+        "error_text": where.error_text or None,
+        "created_after": where.created_after and Bound.of(where.created_after),
+        "created_before": where.created_before and Bound.of(where.created_before),
+        "ids": where.ids and list(where.ids),
+    }
+    return {name: value for name, value in conditions.items() if value is not None}
+
+
+def _key(where: Filter) -> str:
+    """By these of the conditions a place is looked up."""
+    return _all([name for name in ("names", "ids") if getattr(where, name) is not None])
+
+
+def _all(conditions: Iterable[str]) -> str:
+    return " AND ".join(f"{{where_{name}}}" for name in conditions) or "true"
+
+
+def _id_at(instant: datetime, milliseconds: int) -> UUID:
+    return uuid7(max(0, int(instant.timestamp() * 1000) + milliseconds), 0, 0)

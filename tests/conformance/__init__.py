@@ -1,0 +1,105 @@
+"""What every store must do, whatever its engine: one class of tests to inherit.
+
+    class TestMyStore(StoreSuite):
+        @pytest_asyncio.fixture
+        async def open_store(self, tmp_path):
+            async with AsyncExitStack() as stack:
+
+                async def open_store():
+                    store = MyStore(f"mine:///{tmp_path}/tasks")
+                    await store.open()
+                    stack.push_async_callback(store.close)
+                    return store
+
+                yield open_store
+
+        @pytest_asyncio.fixture
+        async def store(self, open_store):
+            return await open_store()
+
+`store` is an open store on an empty database; `open_store` opens further ones onto the same database, for races
+between several connections. No test sleeps: time is moved by `clock_offset`, wake-ups are awaited with a deadline.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from tests.conformance.access import Audit, Tokens
+from tests.conformance.batches import Batches
+from tests.conformance.builders import OpenStore
+from tests.conformance.cancelling import Cancelling
+from tests.conformance.checkups import CheckUps
+from tests.conformance.claiming import Claiming
+from tests.conformance.closing import Closing
+from tests.conformance.controls import ControlsKept
+from tests.conformance.deleting import Deleting
+from tests.conformance.due import DueTimes
+from tests.conformance.figures import Figures
+from tests.conformance.filters import Filters
+from tests.conformance.guards import Guards
+from tests.conformance.history import History
+from tests.conformance.keys import Keys
+from tests.conformance.leases import Leases
+from tests.conformance.limits import ConcurrencyLimits, RateLimits
+from tests.conformance.lists import Lists
+from tests.conformance.looking import Looking
+from tests.conformance.lost import LostLeases
+from tests.conformance.pausing import Pausing
+from tests.conformance.prefetch import Prefetch
+from tests.conformance.races import Races
+from tests.conformance.retrying import Retrying
+from tests.conformance.schema import Schema
+from tests.conformance.series import Backlog, Series
+from tests.conformance.settling import Settling
+from tests.conformance.strangers import Strangers
+from tests.conformance.submitting import Submitting
+from tests.conformance.taking import Taking
+from tests.conformance.values import Values
+from tests.conformance.waking import Waking
+from tests.conformance.workers import Workers
+
+
+class StoreSuite(
+    Submitting,
+    Batches,
+    Keys,
+    Values,
+    Claiming,
+    DueTimes,
+    Prefetch,
+    Settling,
+    Guards,
+    History,
+    Leases,
+    LostLeases,
+    Cancelling,
+    Retrying,
+    Deleting,
+    Races,
+    Looking,
+    Filters,
+    Lists,
+    Figures,
+    Series,
+    Backlog,
+    Workers,
+    ControlsKept,
+    Pausing,
+    RateLimits,
+    ConcurrencyLimits,
+    Taking,
+    Tokens,
+    Audit,
+    Waking,
+    Strangers,
+    Schema,
+    CheckUps,
+    Closing,
+):
+    pytestmark: ClassVar = [pytest.mark.asyncio]
+
+
+__all__ = ["OpenStore", "StoreSuite"]

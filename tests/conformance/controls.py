@@ -1,0 +1,65 @@
+"""Controls: what is set stays set, for everybody, and only what is given changes."""
+
+from __future__ import annotations
+
+from tasklib.stores.base import Store
+from tasklib.stores.values import ControlChange, Controls
+from tests.conformance.builders import OpenStore
+
+
+class ControlsKept:
+    async def test_nothing_is_set_at_first(self, store: Store) -> None:
+        assert all(control == Controls(name=name) for name, control in (await store.controls()).items())
+
+    async def test_a_change_answers_with_what_holds_now(self, store: Store) -> None:
+        changed = await store.control(ControlChange(name="a", paused=True, operator_rate=2.5, concurrency=4))
+        assert changed == Controls(name="a", paused=True, rate=2.5, concurrency=4, operator_rate=2.5)
+        assert (await store.controls())["a"] == changed
+
+    async def test_only_what_is_given_changes(self, store: Store) -> None:
+        await store.control(ControlChange(name="a", paused=True))
+        await store.control(ControlChange(name="a", concurrency=4))
+        await store.control(ControlChange(name="a", default_rate=7))
+        await store.control(ControlChange(name="a", operator_rate=3))
+        await store.control(ControlChange(name="b", paused=True))
+        await store.control(ControlChange(name="b", paused=False))
+        controls = await store.controls()
+        expected = Controls(name="a", paused=True, rate=3, concurrency=4, operator_rate=3, default_rate=7)
+        assert controls["a"] == expected
+        assert not controls.get("b", Controls(name="b")).paused
+        assert (await store.control(ControlChange(name="a"))) == expected, "nothing given, nothing changed"
+
+    async def test_the_operators_rate_wins_until_it_is_cleared(self, store: Store) -> None:
+        async def rate() -> float | None:
+            return (await store.controls())["a"].rate
+
+        await store.control(ControlChange(name="a", default_rate=10))
+        assert await rate() == 10
+        await store.control(ControlChange(name="a", operator_rate=2))
+        assert await rate() == 2
+        await store.control(ControlChange(name="a", default_rate=20))
+        assert await rate() == 2
+        await store.control(ControlChange(name="a", operator_rate=None))
+        assert await rate() == 20
+        await store.control(ControlChange(name="a", operator_rate=0))
+        assert await rate() is None, "0 is no limit, whatever the code says"
+        assert (await store.controls())["a"].operator_rate == 0
+        await store.control(ControlChange(name="a", operator_rate=None, default_rate=None))
+        assert (await store.controls()).get("a", Controls(name="a")) == Controls(name="a")
+
+    async def test_a_concurrency_limit_can_be_cleared(self, store: Store) -> None:
+        await store.control(ControlChange(name="a", concurrency=3))
+        assert (await store.control(ControlChange(name="a", concurrency=None))).concurrency is None
+
+    async def test_the_empty_name_is_for_all_types(self, store: Store) -> None:
+        await store.control(ControlChange(paused=True, operator_rate=5))
+        assert (await store.controls())[""] == Controls(name="", paused=True, rate=5, operator_rate=5)
+
+    async def test_they_hold_in_every_store_and_outlast_it(self, store: Store, open_store: OpenStore) -> None:
+        other = await open_store()
+        await other.control(ControlChange(name="naïve ✓ %_", paused=True, concurrency=1))
+        await other.close()
+        third = await open_store()
+        for each in (store, third):
+            controls = (await each.controls())["naïve ✓ %_"]
+            assert (controls.paused, controls.concurrency) == (True, 1)

@@ -1,0 +1,182 @@
+"""Lists: every combination of conditions gives what a plain filter over all tasks gives, page by page."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.ids import uuid7
+from tasklib.core.lifecycle import Phase
+from tasklib.core.task import Task
+from tasklib.stores.base import Store
+from tasklib.stores.values import Count, Filter
+from tests.conformance.builders import (
+    ANNA,
+    BERT,
+    apply,
+    claim_one,
+    failed,
+    fetch,
+    in_phase,
+    next_id,
+    submit,
+)
+
+NAMES = ["mail", "mail.send", "mail_send", "Mail", "build", "ümlaut"]
+STATES = ["pending", "running", "completed", "failed", "cancelled", "no such state"]
+DAY = 86_400_000
+
+
+class Lists:
+    async def test_lists_are_what_a_plain_filter_gives(self, store: Store) -> None:
+        seed = secrets.randbits(32)
+        chance = random.Random(seed)
+        await compare(store, await various(store, chance, 40), chance, 60, f"seed {seed}")
+
+    async def test_time_ranges_include_their_beginning_and_not_their_end(self, store: Store) -> None:
+        tasks = []
+        for _ in range(3):
+            tasks.append(await fetch(store, await submit(store)))
+            store.clock_offset += 1
+        first, second, third = (task.created_at for task in tasks)
+
+        async def found(**conditions: Any) -> list[int]:
+            page = await store.page(Filter(**conditions), limit=9, oldest_first=True)
+            ids = [task.id for task in tasks]
+            assert (await store.count(Filter(**conditions), 9)).value == len(page.tasks)
+            return [ids.index(task.id) for task in page.tasks]
+
+        moment = timedelta(microseconds=1)
+        assert await found(created_after=second) == [1, 2]
+        assert await found(created_after=second + moment) == [2]
+        assert await found(created_before=second) == [0]
+        assert await found(created_before=second + moment) == [0, 1]
+        assert await found(created_after=first, created_before=third) == [0, 1]
+        assert await found(created_after=second, created_before=second) == []
+
+    async def test_time_ranges_find_tasks_of_submitters_whose_clocks_are_wrong(self, store: Store) -> None:
+        """Hours early and late, and a month ahead."""
+        now = await store.now()
+        milliseconds = int(now.timestamp() * 1000)
+        ids = [uuid7(milliseconds + away, 0, away & 0xFFFF) for away in (-DAY // 2, DAY // 2, 30 * DAY)]
+        for task_id in ids:
+            await submit(store, id=task_id)
+        minute = timedelta(minutes=1)
+        for where in (
+            Filter(created_after=now - minute),
+            Filter(created_before=now + minute),
+            Filter(created_after=now - minute, created_before=now + minute, states=["pending"]),
+        ):
+            assert [task.id for task in (await store.page(where, limit=9, oldest_first=True)).tasks] == ids
+        for where in (Filter(created_before=now - minute), Filter(created_after=now + minute)):
+            assert (await store.page(where, limit=9)).tasks == []
+
+    async def test_time_ranges_in_the_past_find_ids_from_the_future(self, store: Store) -> None:
+        """A clock that is far ahead does not hide its tasks."""
+        now = await store.now()
+        store.clock_offset -= 3 * 86_400
+        task_id = await submit(store, id=uuid7(int(now.timestamp() * 1000) + 30 * DAY, 0, 1))
+        store.clock_offset += 3 * 86_400
+        for days, expected in ((2, [task_id]), (4, [])):
+            where = Filter(created_before=now - timedelta(days=days))
+            assert [task.id for task in (await store.page(where, limit=9)).tasks] == expected
+
+
+async def various(store: Store, chance: random.Random, number: int) -> list[Task]:
+    """Tasks of all kinds, created over several days."""
+    ids: list[UUID] = []
+    for _ in range(number):
+        name = chance.choice(NAMES)
+        options: dict[str, Any] = {"tags": {"n": chance.randint(1, 3), "odd": chance.random() < 0.5}}
+        roll = chance.random()
+        if roll < 0.15:
+            ids.append(await submit(store, name, delay_seconds=10**6, **options))
+        elif roll < 0.25:
+            # The only one of its type that is due, so that the claims below get their own.
+            task_id = await submit(store, f"{name}.{len(ids)}", **options)
+            running = await claim_one(store, f"{name}.{len(ids)}", worker=chance.choice([ANNA, BERT]))
+            if chance.random() < 0.5:
+                error = chance.choice(["Boom: 100%", "KeyError: x"])
+                await apply(store, failed(running, error, delay=chance.choice([0.0, 10.0**6])))
+            ids.append(task_id)
+        else:
+            phase = chance.choice(list(Phase))
+            name = f"{name}.{len(ids)}" if phase is not Phase.CANCELLED else name
+            ids.append((await in_phase(store, phase, name, **options)).id)
+        store.clock_offset += chance.choice([0, 1, 60, 30_000])
+    return [await fetch(store, task_id) for task_id in ids]
+
+
+async def compare(store: Store, tasks: Sequence[Task], chance: random.Random, rounds: int, label: str) -> None:
+    """Random filters on the store, and by hand on the tasks that are in it."""
+    tasks = sorted(tasks, key=lambda task: task.id)
+    for _ in range(rounds):
+        where = _chosen(tasks, chance)
+        expected = [task.id for task in tasks if matches(task, where)]
+        said = f"{label}, {where}"
+        for oldest_first in (True, False):
+            wanted = expected if oldest_first else expected[::-1]
+            assert await _walk(store, where, chance.randint(1, 7), oldest_first) == wanted, said
+            offset = chance.randint(0, len(wanted) + 1)
+            page = await store.page(where, limit=5, offset=offset, oldest_first=oldest_first)
+            assert [task.id for task in page.tasks] == wanted[offset : offset + 5], f"{said}, offset {offset}"
+        assert await store.count(where, 1000) == Count(len(expected), False), said
+        cap = chance.randint(0, 5)
+        assert await store.count(where, cap) == Count(min(cap, len(expected)), len(expected) > cap), (
+            f"{said}, cap {cap}"
+        )
+
+
+def matches(task: Task, where: Filter) -> bool:
+    conditions = [
+        where.names is None or task.name in where.names,
+        task.name.startswith(where.name_prefix or ""),
+        where.states is None or task.state in where.states,
+        where.terminal is None or (task.completed_at is not None) is where.terminal,
+        all(task.tags.get(key) == value for key, value in (where.tags or {}).items()),
+        where.worker_id is None or (task.state == "running" and task.worker_id == where.worker_id),
+        (where.error_text or "").lower() in (task.error or "").lower(),
+        where.created_after is None or task.created_at >= where.created_after,
+        where.created_before is None or task.created_at < where.created_before,
+        where.ids is None or task.id in where.ids,
+    ]
+    return all(conditions)
+
+
+def _chosen(tasks: Sequence[Task], chance: random.Random) -> Filter:
+    """Mostly two or three conditions, so that something is found."""
+    names = [task.name for task in tasks]
+    moments = [task.created_at + timedelta(milliseconds=chance.randint(-1, 1)) for task in tasks]
+    possible: dict[str, Any] = {
+        "names": chance.choices([*names, *NAMES], k=chance.randint(0, 6)),
+        "name_prefix": chance.choice(["", "m", "mail", "mail.", "M", "b", "z", chance.choice(names)]),
+        "states": chance.choices(STATES, k=chance.randint(0, 3)),
+        "terminal": chance.random() < 0.5,
+        "tags": chance.choice([{"n": 1}, {"n": 2, "odd": True}, {"odd": False}, {"nothing": 1}]),
+        "worker_id": chance.choice([ANNA, BERT, "nobody"]),
+        "error_text": chance.choice(["boom", "100%", "ERROR", "nothing"]),
+        "created_after": chance.choice(moments),
+        "created_before": chance.choice(moments),
+        "ids": [*chance.choices([task.id for task in tasks], k=chance.randint(0, 9)), next_id()],
+    }
+    weights = {"names": 4, "name_prefix": 4, "states": 6, "terminal": 4, "created_after": 3, "created_before": 3}
+    chosen = chance.choices(
+        list(possible), weights=[weights.get(name, 1) for name in possible], k=chance.choice([0, 1, 1, 2, 2, 3])
+    )
+    return Filter(**{name: possible[name] for name in chosen})
+
+
+async def _walk(store: Store, where: Filter, limit: int, oldest_first: bool) -> list[UUID]:
+    seen: list[UUID] = []
+    cursor = None
+    while True:
+        page = await store.page(where, limit=limit, cursor=cursor, oldest_first=oldest_first)
+        seen += [task.id for task in page.tasks]
+        cursor = page.next_cursor
+        if cursor is None:
+            return seen
+        assert len(page.tasks) == limit, "a page that is not full has none behind it"

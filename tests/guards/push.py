@@ -1,0 +1,79 @@
+"""What running workers are told at once: cancels, pauses."""
+
+from tests.guards.fencing import one, suite
+
+HEARD = "test_a_listener_hears_which_running_tasks_were_asked_to_stop"
+PUSH = "tests/worker/test_push.py::"
+
+GUARDS = (
+    one(
+        "sqlite: a cancel is told",
+        "stores/sqlite/lanes.py",
+        "messages.append(cancel_message(notify.cancel_requested))",
+        suite(HEARD, "sqlite", "1"),
+        suite(HEARD, "sqlite", "30"),
+        put="pass",
+    ),
+    one(
+        "postgres: a cancel is told",
+        "stores/postgres/upkeep.sql",
+        "pg_notify({work_channel}, ",
+        suite(HEARD, "postgres", "1"),
+        suite(HEARD, "postgres", "30"),
+        put="concat(",
+        within="-- name: request_cancel",
+    ),
+    one(
+        "postgres: a cancel of many fits into one message",
+        "stores/postgres/upkeep.sql",
+        "count(*) <= :most_named",
+        "tests/stores/postgres/test_wake.py::test_a_cancel_is_told_in_one_message_however_many_are_asked",
+        put="count(*) <= :most_named + 200",
+        within="-- name: request_cancel",
+    ),
+    one(
+        "nats: a cancel is told",
+        "stores/nats/mirror.py",
+        "self._wake(UUID(bytes=task))",
+        suite(HEARD, "nats", "1"),
+        suite(HEARD, "nats", "30"),
+        put="pass",
+    ),
+    one(
+        "a worker that hears of a cancel looks",
+        "worker/intake.py",
+        "self._heartbeat.look_at(hint.ids)",
+        f"{PUSH}test_a_cancel_of_many_reaches_all_of_them[sqlite]",
+        put="pass",
+        within="def _heard",
+    ),
+    one(
+        "a cancel that is heard of before the claim is known is not missed",
+        "worker/intake.py",
+        "self._heartbeat.look_at(hint.ids)",
+        f"{PUSH}test_a_cancel_that_comes_before_the_claim_is_known_is_not_missed[sqlite]",
+        put="pass",
+        within="async def _claim",
+    ),
+    one(
+        "a cancel that was only heard of stops nothing",
+        "worker/heartbeat.py",
+        "if answer.cancel_requested and not flight.cancel_requested:",
+        f"{PUSH}test_what_was_heard_is_not_believed[sqlite]",
+        put="if not flight.cancel_requested:",
+    ),
+    one(
+        "an answer about an attempt that is over does not stop the next",
+        "worker/heartbeat.py",
+        "if flight is None or flight.claim.version != lease.version:",
+        f"{PUSH}test_an_answer_about_an_attempt_that_is_over_does_not_stop_the_next[sqlite]",
+        put="if flight is None:",
+    ),
+    one(
+        "a pause gives back what waits in a worker",
+        "worker/intake.py",
+        "await self._free_paused(store)",
+        f"{PUSH}test_a_pause_gives_back_what_waits_in_a_worker[sqlite-def-its type]",
+        put="pass",
+    ),
+)
