@@ -22,7 +22,7 @@ from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, NewTask
 from tasklib.engine.backends import make_store
 from tasklib.engine.submission import Call, prepare_many
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ClaimRequest, Held
 
 BATCHES = (1, 100, 1000)

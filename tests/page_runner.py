@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 from tests.pages import Block, blocks
 
 

@@ -13,9 +13,9 @@ from sqlalchemy import Column, Connection, ForeignKey, MetaData, String, Table, 
 from sqlalchemy.dialects.postgresql import UUID
 from sqlalchemy.schema import CreateSchema
 
+from tasklib.api.decorator import task
 from tasklib.contrib.sqlalchemy import TABLES, include_object, tasks_table
 from tasklib.core.registry import Registry
-from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async

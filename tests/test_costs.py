@@ -20,7 +20,7 @@ from tasklib.engine.backends import make_store
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import Call, prepare_many
 from tasklib.server import ServerSettings, create_app
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.conformance.builders import WORK, alike_tasks, apply, claim, completed, submit_several
 from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time

@@ -18,8 +18,8 @@ import httpx
 import pytest
 
 import tasklib
+from tasklib.api.sync import run_sync
 from tasklib.core.registry import default_registry
-from tasklib.doors.blocking import run_blocking
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -47,7 +47,7 @@ def queue(url: str) -> Iterator[Engine]:
         yield engine
     finally:
         use_engine(before)
-        run_blocking(engine.close())
+        run_sync(engine.close())
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_flask(load: Any, shared_url: str, monkeypatch: pytest.MonkeyPatch):
     assert client.get(f"/task/{UUID(int=0)}").status_code == 404
     engine = use_engine(before)
     assert engine is not None
-    run_blocking(engine.close())
+    run_sync(engine.close())
 
 
 def test_transaction(postgres_database: str, tmp_path: Path):

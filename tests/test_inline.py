@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_e
 from sqlalchemy.orm import Session
 
 from tasklib import Retry, Snooze, TaskFailed, TaskState, Unsupported, current_task, task, tq
+from tasklib.api.sync import run_sync
 from tasklib.core.registry import Registry
-from tasklib.doors.blocking import run_blocking
 from tasklib.testing import QueueForTests, fresh_queue
 
 registry = Registry()
@@ -131,7 +131,7 @@ def test_a_queue_in_memory_takes_submits_on_any_connection(tasklib_queue: QueueF
 @pytest.fixture
 def in_postgres(postgres_url: str) -> Iterator[QueueForTests]:
     with fresh_queue(database_url=postgres_url) as queue:
-        run_blocking(queue.engine.store())  # makes the schema
+        run_sync(queue.engine.store())  # makes the schema
         yield queue
 
 

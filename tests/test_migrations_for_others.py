@@ -13,11 +13,11 @@ import pytest
 from alembic import command
 from alembic.config import Config as AlembicConfig
 
+from tasklib.api.decorator import task
 from tasklib.core.registry import Registry
-from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.queries import load_steps
+from tasklib.stores.sql.queries import load_steps
 from tasklib.testing.drain import drain_async
 from tests import databases
 from tests.queues import as_default

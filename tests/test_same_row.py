@@ -32,13 +32,13 @@ from tasklib import (
     submit_task_sync,
     task,
 )
+from tasklib.api.fluent import TypeContext
+from tasklib.api.remote import RemoteTask
+from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.cli.main import run
 from tasklib.core import schemas
 from tasklib.core.published import PublishedType, publish
 from tasklib.core.registry import Registry, TaskOptions, default_registry
-from tasklib.doors.blocking import run_apart, run_blocking
-from tasklib.doors.remote import RemoteTask
-from tasklib.doors.tq import TypeContext
 from tasklib.engine import engine as engine_module
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -110,7 +110,7 @@ class Queue:
 
     def publish(self) -> None:
         """As a worker does that has the code."""
-        run_blocking(self.engine.publish(registry))
+        run_sync(self.engine.publish(registry))
 
     def row(self, way: Callable[["Queue", dict[str, Any]], object], said: dict[str, Any]) -> dict[str, Any]:
         """What a submit stored: all that is not different each time."""
@@ -120,7 +120,7 @@ class Queue:
         return {name: value for name, value in asdict(made).items() if name not in TIMES}
 
     def _tasks(self) -> list[Any]:
-        return run_blocking(self.engine.page(Filter(), limit=100)).tasks
+        return run_sync(self.engine.page(Filter(), limit=100)).tasks
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def queue(backend_url: str) -> Iterator[Queue]:
         yield found
     finally:
         use_engine(before)
-        run_blocking(found.engine.close_for_good())
+        run_sync(found.engine.shutdown())
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def post(queue: Queue, body: Any) -> httpx.Response:
         async with httpx.AsyncClient(**base) as client:  # type: ignore[arg-type]
             return await client.post("/api/tasks", json=body)
 
-    return run_apart(post())
+    return run_in_new_thread(post())
 
 
 def remote_submit(queue: Queue, name: str, payload: Any, said: dict[str, Any]) -> RemoteTask:
@@ -187,7 +187,7 @@ def remote_submit(queue: Queue, name: str, payload: Any, said: dict[str, Any]) -
         finally:
             await remote.close_async()
 
-    return run_apart(submit())
+    return run_in_new_thread(submit())
 
 
 def _by_remote(queue: Queue, said: dict[str, Any]) -> None:
@@ -217,18 +217,18 @@ WITH_CODE: dict[str, Way] = {
     "submit by place": lambda queue, said: _submitter(said).submit(
         17, ARGUMENTS["items"], first=ARGUMENTS["first"], by_name=ARGUMENTS["by_name"]
     ),
-    "submit_async": lambda queue, said: run_apart(_submitter(said).submit_async(**ARGUMENTS)),
+    "submit_async": lambda queue, said: run_in_new_thread(_submitter(said).submit_async(**ARGUMENTS)),
     "submit_many": lambda queue, said: _submitter(said).submit_many([ARGUMENTS]),
-    "submit_task": lambda queue, said: run_apart(submit_task(charge, **_library(said), **ARGUMENTS)),
+    "submit_task": lambda queue, said: run_in_new_thread(submit_task(charge, **_library(said), **ARGUMENTS)),
     "submit_task_sync": lambda queue, said: submit_task_sync(charge, **_library(said), **ARGUMENTS),
     "submit_many_sync": lambda queue, said: submit_many_sync(charge, [ARGUMENTS], **_library(said)),
     "command with its module": lambda queue, said: _by_command(queue, said, f"--module={__name__}"),
 }
 BY_NAME: dict[str, Way] = {
     "tq": lambda queue, said: _fluent(queue).add(ARGUMENTS, _attempts(said)),
-    "tq, async": lambda queue, said: run_apart(_fluent(queue).add_async(ARGUMENTS, _attempts(said))),
+    "tq, async": lambda queue, said: run_in_new_thread(_fluent(queue).add_async(ARGUMENTS, _attempts(said))),
     "manager": lambda queue, said: TaskManager(queue.engine).submit(ARGUMENTS, name=NAME, **_attempts(said)),
-    "manager, async": lambda queue, said: run_apart(
+    "manager, async": lambda queue, said: run_in_new_thread(
         AsyncTaskManager(queue.engine).submit(ARGUMENTS, name=NAME, **_attempts(said))
     ),
     "REST": _by_rest,
@@ -268,7 +268,7 @@ def _same(rows: dict[str, dict[str, Any]], said: str) -> None:
 
 def test_a_worker_publishes_when_it_starts_and_what_it_learns_later(queue: Queue):
     worker = TaskWorker(engine=queue.engine, registry=registry, burst=True, handle_signals=False)
-    run_apart(worker.run())
+    run_in_new_thread(worker.run())
     assert _published(queue) == {NAME}
     background = TaskQueue(engine=queue.engine)
     try:
@@ -290,7 +290,7 @@ def _types(queue: Queue) -> dict[str, PublishedType]:
     async def look() -> list[PublishedType]:
         return await (await queue.engine.store()).published()
 
-    return {each.name: each for each in run_blocking(look())}
+    return {each.name: each for each in run_sync(look())}
 
 
 def _options(queue: Queue, name: str) -> dict[str, Any]:
@@ -328,8 +328,8 @@ def test_bad_arguments_are_refused_alike(sqlite_url: str, request: pytest.Fixtur
     assert "tomorrow" not in str(refused.value), "what was given is nobody's business"
     module = [f"--module={__name__}"] if knows == "code" else []
     assert command(queue, "submit", NAME, f"--payload={json.dumps(payload)}", *module) == 2
-    assert run_blocking(queue.engine.page(Filter(), limit=10)).tasks == []
-    run_blocking(queue.engine.close_for_good())
+    assert run_sync(queue.engine.page(Filter(), limit=10)).tasks == []
+    run_sync(queue.engine.shutdown())
 
 
 def test_what_nobody_has_published_is_not_validated_and_says_so(queue: Queue, capsys: pytest.CaptureFixture[str]):
@@ -343,7 +343,7 @@ def test_what_nobody_has_published_is_not_validated_and_says_so(queue: Queue, ca
     capsys.readouterr()
     assert command(queue, "--json", "submit", "stranger") == 0
     assert json.loads(capsys.readouterr().out)["validated"] is False
-    [first, *_] = run_blocking(queue.engine.page(Filter(names=["stranger"]), limit=10, oldest_first=True)).tasks
+    [first, *_] = run_sync(queue.engine.page(Filter(names=["stranger"]), limit=10, oldest_first=True)).tasks
     assert (first.max_attempts, first.timeout_seconds, first.priority, first.tags) == (3, None, 0, {})
 
 
@@ -353,10 +353,10 @@ def test_what_is_published_counts_within_seconds(sqlite_url: str, monkeypatch: p
     looks = 0
 
     def submit() -> bool:
-        return run_blocking(queue.engine.submit(Call(NAME, ARGUMENTS))).validated
+        return run_sync(queue.engine.submit(Call(NAME, ARGUMENTS))).validated
 
     assert not submit()
-    store = run_blocking(queue.engine.store())
+    store = run_sync(queue.engine.store())
     published = store.published
 
     async def counted() -> list[PublishedType]:
@@ -372,7 +372,7 @@ def test_what_is_published_counts_within_seconds(sqlite_url: str, monkeypatch: p
     assert submit()
     assert looks == 1
     for each in (queue, elsewhere):
-        run_blocking(each.engine.close_for_good())
+        run_sync(each.engine.shutdown())
 
 
 def test_without_the_package_options_count_and_arguments_are_not_checked(
@@ -382,12 +382,12 @@ def test_without_the_package_options_count_and_arguments_are_not_checked(
     schemas.argument_schema.cache_clear()
     queue = Queue(memory_url)
     queue.publish()
-    submitted = run_blocking(queue.engine.submit(Call(NAME, {"order": "many"})))
+    submitted = run_sync(queue.engine.submit(Call(NAME, {"order": "many"})))
     assert not submitted.validated
-    found = run_blocking(queue.engine.need(submitted.id))
+    found = run_sync(queue.engine.get_or_raise(submitted.id))
     assert (found.kwargs, found.max_retries, found.tags) == ({"order": "many"}, 7, {"team": "a", "level": 1})
     schemas.argument_schema.cache_clear()
-    run_blocking(queue.engine.close_for_good())
+    run_sync(queue.engine.shutdown())
 
 
 def test_a_type_that_no_schema_describes_is_published_with_its_options(memory_url: str):

@@ -19,7 +19,7 @@ from tasklib.core.outcome import Completed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ClaimRequest
 
 BATCH = 1000

@@ -11,7 +11,7 @@ from benchmarks.contender import Contender
 from benchmarks.crowd import counted, make_schema
 from benchmarks.starts import mark
 from tasklib.core.ids import uuid7
-from tasklib.stores.sqlite.connection import WAL_PAGES
+from tasklib.stores.sql.sqlite.connection import WAL_PAGES
 
 INSERT = """
 INSERT INTO tasks (id, name, state, kwargs, ready) VALUES (?, 'noop', 'pending', ?, 1)

@@ -12,7 +12,7 @@ from tasklib import Config, TaskWorker, init, submit_many, task
 from tasklib.core.ids import uuid7
 from tasklib.core.registry import Registry, default_registry
 from tasklib.engine.default import default_engine
-from tasklib.worker.alone import settle_in
+from tasklib.worker.gc_tuning import tune_gc
 
 
 class Tasklib(Contender):
@@ -49,7 +49,7 @@ class Tasklib(Contender):
 
     def work(self) -> None:
         options = {"concurrency": self.options["concurrency"]} if "concurrency" in self.options else {}
-        settle_in()  # as the command `tasklib worker` does
+        tune_gc()  # as the command `tasklib worker` does
         asyncio.run(TaskWorker(self.config, registry=self._registry(), **options).run())
 
     def _registry(self) -> Registry:

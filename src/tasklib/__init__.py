@@ -1,5 +1,30 @@
 """tasklib: a durable task queue. Decorate a function, submit it, and it runs."""
 
+from tasklib.api.decorator import TaskFunction, task
+from tasklib.api.fluent import tq
+from tasklib.api.functions import (
+    cancel_task,
+    cancel_task_async,
+    delete_task,
+    delete_task_async,
+    get_registered_tasks,
+    get_task,
+    get_task_async,
+    list_tasks,
+    list_tasks_async,
+    retry_task,
+    retry_task_async,
+    submit_many,
+    submit_many_sync,
+    submit_task,
+    submit_task_sync,
+    wait_for,
+    wait_for_async,
+)
+from tasklib.api.handle import TaskHandle
+from tasklib.api.manager import AsyncTaskManager, ManagedTask, TaskManager, TaskStatus
+from tasklib.api.queue import TaskQueue
+from tasklib.api.remote import RemoteQueue
 from tasklib.core.errors import (
     InvalidConfig,
     InvalidInput,
@@ -50,32 +75,6 @@ from tasklib.core.task import (
     is_running,
     is_terminal,
 )
-from tasklib.doors.functions import TaskFunction, task
-from tasklib.doors.handle import TaskHandle
-from tasklib.doors.library import (
-    cancel_task,
-    cancel_task_async,
-    delete_task,
-    delete_task_async,
-    get_registered_tasks,
-    get_task,
-    get_task_async,
-    list_tasks,
-    list_tasks_async,
-    retry_task,
-    retry_task_async,
-    submit_many,
-    submit_many_sync,
-    submit_task,
-    submit_task_sync,
-    wait_for,
-    wait_for_async,
-)
-from tasklib.doors.managed import ManagedTask, TaskStatus
-from tasklib.doors.manager import AsyncTaskManager, TaskManager
-from tasklib.doors.queue import TaskQueue
-from tasklib.doors.remote import RemoteQueue
-from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
 from tasklib.engine.current import RunningTask, current_task
 from tasklib.engine.default import init

@@ -6,8 +6,8 @@ import secrets
 from contextlib import suppress
 
 from tasklib import AsyncTaskManager, TaskConflict, TaskNotFound
+from tasklib.api.manager import ManagedTask
 from tasklib.core.errors import TRANSIENT_OR_SLOW
-from tasklib.doors.managed import ManagedTask
 from tasklib.engine.engine import Engine
 from tests.chaos import app
 

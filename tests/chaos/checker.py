@@ -25,7 +25,7 @@ MOVES = {
     ("failed", "pending"),
 }
 """Written down here once more, so that the library's own table is checked and not believed."""
-GRANTED = {"applied", "already"}
+GRANTED = {"applied", "duplicate"}
 
 Rule = Callable[[Story], Iterator[str]]
 
@@ -69,7 +69,7 @@ def batches_are_whole(story: Story) -> Iterator[str]:
 
 def one_outcome(story: Story) -> Iterator[str]:
     """One change is granted for one version, and only an operator's retry takes a task out of its end."""
-    applied = Counter((v.id, v.version) for v in story.verdicts if v.verdict == "applied")
+    applied = Counter((v.id, v.version) for v in story.write_results if v.write_result == "applied")
     for (task_id, version), count in applied.items():
         if count > 1:
             yield f"{count} changes of version {version} of task {task_id} were accepted"
@@ -124,9 +124,9 @@ def attempts(story: Story) -> Iterator[str]:
 
 def leases(story: Story) -> Iterator[str]:
     """In the database's time, a claim ends before the next of its task begins, and nobody else has its version."""
-    holders: dict[tuple[str, int], str] = {}
+    lock_owners: dict[tuple[str, int], str] = {}
     for reply in (*story.replies, *story.adopted):
-        other = holders.setdefault((reply.id, reply.version), reply.worker)
+        other = lock_owners.setdefault((reply.id, reply.version), reply.worker)
         if other != reply.worker:
             yield f"version {reply.version} of task {reply.id} was claimed by {other} and by {reply.worker}"
     for moves in _by_library(story):
@@ -220,11 +220,11 @@ def told_the_truth(story: Story) -> Iterator[str]:
     states: dict[tuple[str, int | None, str | None], set[str]] = defaultdict(set)
     for intent in story.intents:
         states[intent.id, intent.version, intent.worker].add(intent.state)
-    for told in story.verdicts:
-        if told.verdict in GRANTED and told.version is not None:
+    for told in story.write_results:
+        if told.write_result in GRANTED and told.version is not None:
             wanted = states[told.id, told.version, told.worker]
             if not any((told.id, told.version + 1, state) in written for state in wanted):
-                yield f"a change of version {told.version} of task {told.id} was {told.verdict} and is not there"
+                yield f"a change of version {told.version} of task {told.id} was {told.write_result} and is not there"
     for task_id in story.deleted:
         if not any(move.op == "delete" for move in story.moves.get(task_id, ())):
             yield f"task {task_id} was reported as deleted and was not"

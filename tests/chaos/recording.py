@@ -9,7 +9,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from tasklib import Config
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
@@ -50,14 +50,14 @@ class RecordingStore:
         self._claimed(claimed.claims, "claim")
         return claimed
 
-    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
-        taken = await self._store.take(task_id, version, worker_id, lease_seconds)
+    async def claim_by_id(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        taken = await self._store.claim_by_id(task_id, version, worker_id, lease_seconds)
         if taken is not None:
             self._claimed([taken], "claim")
         return taken
 
-    async def held(self, worker_id: str) -> list[Claim]:
-        held = await self._store.held(worker_id)
+    async def claims_of_worker(self, worker_id: str) -> list[Claim]:
+        held = await self._store.claims_of_worker(worker_id)
         self._claimed(held, "adopt")
         return held
 
@@ -66,14 +66,14 @@ class RecordingStore:
             rows = [[str(c.id), c.version, c.attempt, c.max_retries, c.started_at.isoformat()] for c in claims]
             self._history.note(how, worker=claims[0].worker_id, claims=rows)
 
-    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
         forms = [form for change in changes for form in (change, change.if_asked) if form is not None]
         asked = [[str(c.id), c.version, c.worker_id, c.state, c.terminal, _kind(c), c.result] for c in forms]
         self._history.note("settling", changes=asked)
-        verdicts = await self._store.settle(changes)
-        told = [[str(c.id), c.version, c.worker_id, v, _kind(c)] for c, v in zip(changes, verdicts, strict=True)]
+        write_results = await self._store.settle(changes)
+        told = [[str(c.id), c.version, c.worker_id, v, _kind(c)] for c, v in zip(changes, write_results, strict=True)]
         self._history.note("settled", changes=told)
-        return verdicts
+        return write_results
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
         answers = await self._store.extend(worker_id, leases, lease_seconds)
@@ -89,12 +89,15 @@ class RecordingStore:
             self._history.note("lost", tasks=[[str(task.id), task.version, task.worker_id] for task in found])
         return found
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
         self._history.note("deleting", guards=[[str(task_id), version] for task_id, version in guards])
-        verdicts = await self._store.delete(guards)
-        told = [[str(task_id), version, verdict] for (task_id, version), verdict in zip(guards, verdicts, strict=True)]
+        write_results = await self._store.delete(guards)
+        told = [
+            [str(task_id), version, write_result]
+            for (task_id, version), write_result in zip(guards, write_results, strict=True)
+        ]
         self._history.note("deleted", guards=told)
-        return verdicts
+        return write_results
 
 
 def _kind(change: Change) -> str:

@@ -35,7 +35,7 @@ class Figures:
 
 
 def figures(story: Story, replaced: int) -> Figures:
-    expired = sum(each.verdict == "applied" and each.kind == "expire" for each in story.verdicts)
+    expired = sum(each.write_result == "applied" and each.kind == "expire" for each in story.write_results)
     deleted = sum(moves[-1].op == "delete" for moves in story.moves.values()) or len(story.deleted)
     ends = Counter(row.state for row in story.final.values())
     return Figures(
@@ -45,8 +45,8 @@ def figures(story: Story, replaced: int) -> Figures:
         starts=len(story.starts),
         moves=sum(map(len, story.moves.values())),
         lost_leases=expired + story.unheld,
-        refused=sum(each.verdict == "lost" and each.kind == "holder" for each in story.verdicts),
-        already=sum(each.verdict == "already" and each.kind == "holder" for each in story.verdicts),
+        refused=sum(each.write_result == "stale" and each.kind == "holder" for each in story.write_results),
+        already=sum(each.write_result == "duplicate" and each.kind == "holder" for each in story.write_results),
         adopted=len(
             {(reply.id, reply.version) for reply in story.adopted}
             - {(reply.id, reply.version) for reply in story.replies}

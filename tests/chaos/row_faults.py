@@ -11,7 +11,7 @@ from uuid import UUID
 
 from tasklib import AsyncTaskManager, RetryPolicy
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TRANSIENT_OR_SLOW, TaskConflict, TaskNotFound
 from tasklib.core.options import SubmitOptions
 from tasklib.core.outcome import Completed
@@ -43,7 +43,7 @@ async def _edited(world: World, change: str, restored: str | None) -> UUID:
     await _by_hand(world, f"UPDATE tasks SET {change}, scheduled_at = {now} {where}")
     if restored is not None:
         await world.pause(1.0)
-        task = await world.engine.need(task_id)
+        task = await world.engine.get_or_raise(task_id)
         assert task.worker_id is None, f"somebody took a task that was edited by hand: {change}"
         await _by_hand(world, f"UPDATE tasks SET {restored} {where}")
     await world.finished(task_id, 30)
@@ -60,7 +60,7 @@ async def _by_hand(world: World, statement: str) -> None:
 @fault("row edited: arguments that do not fit", TABLES, brief=True)
 async def edit_arguments(world: World) -> None:
     task_id = await edited(world, """kwargs = '{"number": "many"}'""", None)
-    task = await world.engine.need(task_id)
+    task = await world.engine.get_or_raise(task_id)
     *before, last = task.history
     refused = task.state == "failed" and "TaskValidationError" in last["error"]
     # Another fault may have taken its worker away before it could say so.
@@ -79,7 +79,7 @@ async def edit_name(world: World) -> None:
 
 
 @fault("cancel, retry, complete, expire and delete at once", brief=True)
-async def contest(world: World) -> None:
+async def take_over(world: World) -> None:
     async with world.alone:
         await _contest(world)
 
@@ -133,17 +133,19 @@ async def _stale_outcome(world: World) -> None:
 
         async def taken_back() -> bool:
             await engine.expire()
-            return (await engine.need(task.id)).version > stale.version
+            return (await engine.get_or_raise(task.id)).version > stale.version
 
         await world.until(taken_back, 10, "its lease did not run out")
         fresh = await _claimed(world, task.id, "quick", 60.0)
-        verdicts = []
+        write_results = []
         for claim in (stale, fresh):
             mark = secrets.token_hex(8)
             world.history.note("start", id=str(claim.id), attempt=claim.attempt, mark=mark)
             outcome = Completed(json.dumps({"value": {"mark": mark}}))
-            verdicts += await store.settle([decide.settle(claim, outcome, engine.config.retry_policy)])
-        assert verdicts[0] is Verdict.LOST, f"a stale outcome was {verdicts[0]}, the right one {verdicts[1]}"
+            write_results += await store.settle([decide.settle(claim, outcome, engine.config.retry_policy)])
+        assert write_results[0] is WriteResult.STALE, (
+            f"a stale outcome was {write_results[0]}, the right one {write_results[1]}"
+        )
     except TRANSIENT_OR_SLOW as error:
         raise Missed(f"the database was away: {error}") from error
     finally:

@@ -10,10 +10,10 @@ from contextlib import suppress
 import psycopg
 
 from tasklib import Config
+from tasklib.api.decorator import call_of
 from tasklib.core.errors import TRANSIENT_OR_SLOW
 from tasklib.core.options import SubmitOptions
 from tasklib.core.task import NewTask
-from tasklib.doors.functions import call_of
 from tasklib.engine.submission import prepare
 from tests.chaos import app
 from tests.chaos.recording import RecordingEngine

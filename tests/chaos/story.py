@@ -85,11 +85,11 @@ class Intent(NamedTuple):
     mark: str | None
 
 
-class Verdict(NamedTuple):
+class Written(NamedTuple):
     id: str
     version: int | None
     worker: str | None
-    verdict: str
+    write_result: str
     kind: str
 
 
@@ -103,7 +103,7 @@ class Story:
     adopted: list[Reply] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
     intents: list[Intent] = field(default_factory=list)
-    verdicts: list[Verdict] = field(default_factory=list)
+    write_results: list[Written] = field(default_factory=list)
     unheld: int = 0
     """Leases that a heartbeat was told are no longer its own."""
     deleting: set[str] = field(default_factory=set)
@@ -144,13 +144,15 @@ def tell(lines: Iterable[Line]) -> Story:
                 for task_id, version, worker, state, _, kind, result in line["changes"]:
                     story.intents.append(Intent(task_id, version, worker, state, kind, mark_of(result)))
             case "settled":
-                story.verdicts += [Verdict(*each) for each in line["changes"]]
+                story.write_results += [Written(*each) for each in line["changes"]]
             case "extend":
                 story.unheld += sum(not held for _, _, held in line["leases"])
             case "deleting":
                 story.deleting.update(task_id for task_id, _ in line["guards"])
             case "deleted":
-                story.deleted.update(task_id for task_id, _, verdict in line["guards"] if verdict == "applied")
+                story.deleted.update(
+                    task_id for task_id, _, write_result in line["guards"] if write_result == "applied"
+                )
             case "hand":
                 story.hands.update(line["ids"])
             case "moves":

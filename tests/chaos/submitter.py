@@ -1,4 +1,4 @@
-"""Submits tasks of all kinds, at a steady pace, whatever happens to the database."""
+"""Submits tasks of all kinds, at a steady run_times, whatever happens to the database."""
 
 import asyncio
 import random

@@ -97,7 +97,7 @@ def fine() -> list[Line]:
         {"event": "settling", "changes": [[A, 5, "w3", "completed", True, "holder", '{"value":{"mark":"a3"}}']]},
         {"event": "settled", "changes": [[A, 5, "w3", "applied", "holder"]]},
         {"event": "settling", "changes": [[A, 1, "w1", "completed", True, "holder", '{"value":{"mark":"a1"}}']]},
-        {"event": "settled", "changes": [[A, 1, "w1", "lost", "holder"]]},
+        {"event": "settled", "changes": [[A, 1, "w1", "stale", "holder"]]},
         {"event": "claim", "worker": "w2", "claims": [[B, 1, 1, 1, at(1)]]},
         {"event": "start", "id": B, "attempt": 1, "mark": "b1"},
         {"event": "settling", "changes": [[B, 1, "w2", "failed", True, "holder", None]]},
@@ -107,7 +107,7 @@ def fine() -> list[Line]:
         {"event": "claim", "worker": "w2", "claims": [[B, 4, 1, 1, at(4)]]},
         {"event": "start", "id": B, "attempt": 1, "mark": "b2"},
         {"event": "settling", "changes": [[B, 4, "w2", "completed", True, "holder", '{"value":{"mark":"b2"}}']]},
-        {"event": "settled", "changes": [[B, 4, "w2", "already", "holder"]]},
+        {"event": "settled", "changes": [[B, 4, "w2", "duplicate", "holder"]]},
         {"event": "moves", "rows": moves},
         {"event": "final", "rows": [[*moves[8]], [*moves[13]]]},
     ]

@@ -14,9 +14,9 @@ import apsw
 import psycopg
 
 from tasklib import Config, is_terminal
+from tasklib.api.decorator import call_of
 from tasklib.core.errors import TRANSIENT, TaskNotFound
 from tasklib.core.options import SubmitOptions
-from tasklib.doors.functions import call_of
 from tasklib.stores.values import ControlChange, Count, Filter
 from tests.chaos import ledger
 from tests.chaos.crew import Crew, Member
@@ -114,7 +114,7 @@ class World:
             await self.pause(0.1)
 
     async def drain(self, timeout: float) -> None:
-        """Nobody submits any more; all that is there is worked off; then everybody goes home."""
+        """Nobody submits any more; all that is there is worked off; then everybody goes listener."""
         await self.crew.retire_all("submitter", "operator")
         for name in await self.engine.controls():
             await self.unpause(name)

@@ -21,7 +21,7 @@ from tasklib.engine.engine import Engine
 from tasklib.server.tokens import Role, new_token
 from tasklib.stores.values import ControlChange, Filter, NameStats
 from tests.cli.running import Cli
-from tests.conformance.builders import beat_of, claim_one, in_phase, new_task, submit
+from tests.conformance.builders import claim_one, heartbeat_of, in_phase, new_task, submit
 
 
 async def everything(engine: Engine) -> list[Task]:
@@ -126,16 +126,16 @@ async def test_a_task_that_has_moved_on_is_left_alone(engines: tuple[Engine, Eng
     await copying.copy(source, target)
     await target.cancel(task_id)
     assert (await copying.copy(source, target)).refused == [task_id]
-    assert (await target.need(task_id)).state == "cancelled"
+    assert (await target.get_or_raise(task_id)).state == "cancelled"
 
 
 @pytest.mark.parametrize("side", [0, 1])
 async def test_a_queue_at_work_is_refused(engines: tuple[Engine, Engine], side: int):
     store = await engines[side].store()
-    await store.beat(beat_of("busy", names=["work"]))
+    await store.heartbeat(heartbeat_of("busy", names=["work"]))
     with pytest.raises(QueueInUse, match="live worker, busy"):
         await copying.copy(*engines)
-    await store.farewell("busy")
+    await store.deregister_worker("busy")
     await submit(store, "work")
     await claim_one(store, "work")
     with pytest.raises(QueueInUse, match="1 running tasks"):

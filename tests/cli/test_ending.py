@@ -16,7 +16,7 @@ APP = """
 import asyncio, atexit, ctypes, hashlib, threading
 from pathlib import Path
 from tasklib import task
-from tasklib.worker import threads
+from tasklib.worker.executors import threads
 
 @task
 async def swallows(folder: Path) -> None:

@@ -32,6 +32,7 @@ from tests.conformance.batches import Batches
 from tests.conformance.builders import OpenStore
 from tests.conformance.cancelling import Cancelling
 from tests.conformance.checkups import CheckUps
+from tests.conformance.claim_by_id import Taking
 from tests.conformance.claiming import Claiming
 from tests.conformance.closing import Closing
 from tests.conformance.controls import ControlsKept
@@ -45,18 +46,17 @@ from tests.conformance.keys import Keys
 from tests.conformance.leases import Leases
 from tests.conformance.limits import ConcurrencyLimits, RateLimits
 from tests.conformance.lists import Lists
-from tests.conformance.looking import Looking
 from tests.conformance.lost import LostLeases
 from tests.conformance.pausing import Pausing
 from tests.conformance.prefetch import Prefetch
 from tests.conformance.races import Races
+from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
 from tests.conformance.schema import Schema
 from tests.conformance.series import Backlog, Series
 from tests.conformance.settling import Settling
-from tests.conformance.strangers import Strangers
 from tests.conformance.submitting import Submitting
-from tests.conformance.taking import Taking
+from tests.conformance.unknown_states import Strangers
 from tests.conformance.values import Values
 from tests.conformance.waking import Waking
 from tests.conformance.workers import Workers

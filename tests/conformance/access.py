@@ -9,7 +9,7 @@ import pytest
 
 from tasklib.core import codec
 from tasklib.core.errors import StoreError
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import AuditEntry, Token
 from tests.conformance.builders import OpenStore, next_id
 
@@ -67,7 +67,7 @@ class Tokens:
 
 class Audit:
     async def test_an_action_comes_back_as_it_was_noted(self, store: Store) -> None:
-        assert await store.noted() == []
+        assert await store.list_audit() == []
         entry = AuditEntry(
             actor="ada ✓",
             action="cancel",
@@ -76,9 +76,9 @@ class Audit:
             detail=codec.encode({"n": 1}, field="detail"),
         )
         before = await store.now()
-        await store.note([entry])
+        await store.add_audit([entry])
         after = await store.now()
-        [kept] = await store.noted()
+        [kept] = await store.list_audit()
         assert kept.at is not None
         assert before <= kept.at <= after
         assert codec.decode(kept.detail) == {"n": 1}
@@ -86,24 +86,24 @@ class Audit:
 
     async def test_the_latest_come_first_and_no_more_than_asked_for(self, store: Store) -> None:
         for number in range(5):
-            await store.note([AuditEntry(actor="ada", action=f"action {number}")])
+            await store.add_audit([AuditEntry(actor="ada", action=f"action {number}")])
             store.clock_offset += 1
-        assert [entry.action for entry in await store.noted(limit=3)] == ["action 4", "action 3", "action 2"]
-        assert len(await store.noted()) == 5
+        assert [entry.action for entry in await store.list_audit(limit=3)] == ["action 4", "action 3", "action 2"]
+        assert len(await store.list_audit()) == 5
 
     async def test_the_actions_on_one_task(self, store: Store, open_store: OpenStore) -> None:
         mine, other = next_id(), next_id()
-        await store.note([AuditEntry(actor="ada", action="retry", task_id=task_id) for task_id in (mine, other)])
+        await store.add_audit([AuditEntry(actor="ada", action="retry", task_id=task_id) for task_id in (mine, other)])
         store.clock_offset += 1
-        await store.note([AuditEntry(actor="ada", action="pause", name="work")])
+        await store.add_audit([AuditEntry(actor="ada", action="pause", name="work")])
         store.clock_offset += 1
-        await store.note([AuditEntry(actor="bob", action="delete", task_id=mine)])
+        await store.add_audit([AuditEntry(actor="bob", action="delete", task_id=mine)])
         second = await open_store()
-        assert [entry.action for entry in await second.noted(task_id=mine)] == ["delete", "retry"]
-        assert [entry.action for entry in await second.noted(task_id=mine, limit=1)] == ["delete"]
-        assert await second.noted(task_id=next_id()) == []
-        assert len(await second.noted()) == 4
+        assert [entry.action for entry in await second.list_audit(task_id=mine)] == ["delete", "retry"]
+        assert [entry.action for entry in await second.list_audit(task_id=mine, limit=1)] == ["delete"]
+        assert await second.list_audit(task_id=next_id()) == []
+        assert len(await second.list_audit()) == 4
 
     async def test_nothing_to_note_is_fine(self, store: Store) -> None:
-        await store.note([])
-        assert await store.noted() == []
+        await store.add_audit([])
+        assert await store.list_audit() == []

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.rows import Rows
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import OpenStore, alike_tasks, claim, fetch, new_task, submit
 
@@ -89,7 +89,7 @@ class Batches:
 
     async def test_tasks_that_are_alike_keep_their_traces(self, store: Store) -> None:
         alike = alike_tasks(3)
-        traced = Rows(alike.first, **alike.columns, trace=["a", "b", "c"])
+        traced = ColumnBatch(alike.first, **alike.columns, trace=["a", "b", "c"])
         assert [(await fetch(store, entry.id)).trace for entry in await store.insert(traced)] == ["a", "b", "c"]
 
     async def test_a_batch_of_one_keeps_its_key(self, store: Store) -> None:

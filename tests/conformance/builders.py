@@ -12,15 +12,15 @@ from typing import Any, TypeAlias
 from uuid import UUID
 
 from tasklib.core import codec, decide
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.column_batch import ColumnBatch
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.outcome import Cancelled, Completed, Failed, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.rows import Rows
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.base import Store
-from tasklib.stores.values import Claimed, ClaimRequest, Held, WorkerBeat
+from tasklib.stores.protocol import Store
+from tasklib.stores.values import Claimed, ClaimRequest, Held, WorkerHeartbeat
 
 OpenStore: TypeAlias = Callable[[], Awaitable[Store]]
 """Opens one more store onto the database that the test's `store` is on."""
@@ -29,8 +29,8 @@ DEADLINE = 20.0
 """Seconds until a wait counts as failed. Nothing is ever waited for that long unless it is broken."""
 
 WORK = "work"
-ANNA = "anna"
-BERT = "bert"
+WORKER_A = "anna"
+WORKER_B = "bert"
 
 _names = itertools.count(1)
 _latest_id = 0
@@ -78,11 +78,11 @@ def new_task(
     )
 
 
-def alike_tasks(number: int, name: str = WORK, **options: Any) -> Rows[NewTask]:
+def alike_tasks(number: int, name: str = WORK, **options: Any) -> ColumnBatch[NewTask]:
     """As `submit_many` makes them; each has its number as payload."""
     first = new_task(name, 0, **options)
     ids = [first.id, *(next_id() for _ in range(1, number))]
-    return Rows(first, id=ids, kwargs=list(map(str, range(number))))
+    return ColumnBatch(first, id=ids, kwargs=list(map(str, range(number))))
 
 
 async def submit(store: Store, name: str = WORK, **options: Any) -> UUID:
@@ -99,7 +99,7 @@ async def look(
     slots: int = 1,
     *,
     names: Sequence[str] = (WORK,),
-    worker: str = ANNA,
+    worker: str = WORKER_A,
     prefetch: int = 0,
     lease: float = 600.0,
     per_name: dict[str, int] | None = None,
@@ -133,16 +133,16 @@ async def fetch(store: Store, task_id: UUID) -> Task:
     return task
 
 
-async def settle(store: Store, *changes: Change) -> Verdict:
-    """Settles all and returns their common verdict."""
-    verdicts = set(await store.settle(changes))
-    assert len(verdicts) == 1, verdicts
-    return verdicts.pop()
+async def settle(store: Store, *changes: Change) -> WriteResult:
+    """Settles all and returns their common write_result."""
+    write_results = set(await store.settle(changes))
+    assert len(write_results) == 1, write_results
+    return write_results.pop()
 
 
 async def apply(store: Store, *changes: Change) -> None:
-    verdict = await settle(store, *changes)
-    assert verdict is Verdict.APPLIED
+    write_result = await settle(store, *changes)
+    assert write_result is WriteResult.APPLIED
 
 
 def completed(claim: Claim, value: Any = None, *, run_ms: int = 0) -> Change:
@@ -181,8 +181,10 @@ def lease_of(claim: Claim) -> Held:
     return Held(claim.id, claim.version)
 
 
-def beat_of(worker: str, *, names: Sequence[str] = (WORK,), concurrency: int = 4, running: int = 0) -> WorkerBeat:
-    return WorkerBeat(id=worker, hostname="host", pid=4711, names=names, concurrency=concurrency, running=running)
+def heartbeat_of(
+    worker: str, *, names: Sequence[str] = (WORK,), concurrency: int = 4, running: int = 0
+) -> WorkerHeartbeat:
+    return WorkerHeartbeat(id=worker, hostname="host", pid=4711, names=names, concurrency=concurrency, running=running)
 
 
 async def in_phase(store: Store, phase: Phase, name: str | None = None, **options: Any) -> Task:

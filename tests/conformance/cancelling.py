@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.lifecycle import Phase
 from tasklib.core.outcome import Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, Task, TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import (
-    ANNA,
     WORK,
+    WORKER_A,
     apply,
     cancelled,
     claim,
@@ -73,9 +73,9 @@ class Cancelling:
     async def test_the_worker_learns_of_it_with_its_next_extension(self, store: Store) -> None:
         await submit(store)
         running = await claim_one(store)
-        [before] = await store.extend(ANNA, [lease_of(running)], 600)
+        [before] = await store.extend(WORKER_A, [lease_of(running)], 600)
         await store.request_cancel([running.id])
-        [after] = await store.extend(ANNA, [lease_of(running)], 600)
+        [after] = await store.extend(WORKER_A, [lease_of(running)], 600)
         assert (before.held, before.cancel_requested) == (True, False)
         assert (after.held, after.cancel_requested) == (True, True)
 
@@ -109,7 +109,7 @@ class Cancelling:
         asked, other = await claim(store, 2)
         await store.request_cancel([asked.id])
         changes = [failed(asked, delay=60), failed(other, delay=60)]
-        assert await store.settle(changes) == [Verdict.APPLIED, Verdict.APPLIED]
+        assert await store.settle(changes) == [WriteResult.APPLIED, WriteResult.APPLIED]
         assert (await fetch(store, other.id)).waiting
         await apply(store, cancelled(await fetch(store, other.id)))
         await _is_cancelled(store, asked)
@@ -138,9 +138,9 @@ class Cancelling:
         running = await claim_one(store)
         await store.request_cancel([running.id])
         change = decide.settle(running, outcome, RetryPolicy.AT_ONCE)
-        assert await store.settle([change]) == [Verdict.APPLIED]
-        assert await store.settle([change]) == [Verdict.ALREADY]
-        assert await store.settle([decide.settle(running, Failed("else"), RetryPolicy.AT_ONCE)]) == [Verdict.LOST]
+        assert await store.settle([change]) == [WriteResult.APPLIED]
+        assert await store.settle([change]) == [WriteResult.DUPLICATE]
+        assert await store.settle([decide.settle(running, Failed("else"), RetryPolicy.AT_ONCE)]) == [WriteResult.STALE]
 
     @pytest.mark.parametrize("outcome", [Failed("boom", run_ms=7), Released()])
     async def test_such_a_cancellation_counts_as_one(self, store: Store, outcome: Outcome) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from tasklib.stores.base import Admin, Store
+from tasklib.stores.protocol import Admin, Store
 from tasklib.stores.values import Finding
-from tests.conformance.builders import ANNA, BERT, apply, beat_of, claim_one, failed, submit
+from tests.conformance.builders import WORKER_A, WORKER_B, apply, claim_one, failed, heartbeat_of, submit
 
 
 async def findings(store: Store) -> dict[str, Finding]:
@@ -18,7 +18,7 @@ async def findings(store: Store) -> dict[str, Finding]:
 
 class CheckUps:
     async def test_a_check_up_of_a_healthy_store_is_well(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         await submit(store)
         await submit(store)
         await claim_one(store, lease=60)
@@ -31,12 +31,12 @@ class CheckUps:
         await submit(store, "later", delay_seconds=60)
         assert (await findings(store))["workers"].level == "ok", "it is not due"
         await submit(store, "orphan")
-        await store.beat(beat_of(BERT, names=["something else"]))
+        await store.heartbeat(heartbeat_of(WORKER_B, names=["something else"]))
         found = (await findings(store))["workers"]
         assert found.level == "warning"
         assert "'orphan'" in found.message
         assert "'later'" not in found.message
-        await store.beat(beat_of(ANNA, names=["orphan"]))
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["orphan"]))
         assert (await findings(store))["workers"].level == "ok"
         store.clock_offset += 61
         assert (await findings(store))["workers"].level == "warning", "she has not been heard of for a minute"
@@ -52,13 +52,13 @@ class CheckUps:
         assert found.level == "warning"
         assert "'delayed'" in found.message
         assert "'retry'" in found.message
-        await store.beat(beat_of(ANNA, names=["delayed", "retry"]))
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["delayed", "retry"]))
         assert (await findings(store))["workers"].level == "ok"
 
     async def test_a_check_up_knows_who_has_stopped(self, store: Store) -> None:
         await submit(store, "orphan")
-        await store.beat(beat_of(ANNA, names=["orphan"]))
-        await store.farewell(ANNA)
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["orphan"]))
+        await store.deregister_worker(WORKER_A)
         assert "'orphan'" in (await findings(store))["workers"].message
 
     async def test_a_check_up_counts_leases_that_end(self, store: Store) -> None:

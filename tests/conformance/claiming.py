@@ -10,12 +10,12 @@ import pytest
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
     WORK,
+    WORKER_A,
+    WORKER_B,
     OpenStore,
     apply,
     claim,
@@ -34,10 +34,10 @@ class Claiming:
     async def test_a_claim_marks_the_task_running_under_the_worker(self, store: Store) -> None:
         before = await fetch(store, await submit(store))
         start = await store.now()
-        await claim_one(store, worker=ANNA, lease=90)
+        await claim_one(store, worker=WORKER_A, lease=90)
         end = await store.now()
         task = await fetch(store, before.id)
-        assert (task.state, task.worker_id) == (TaskState.RUNNING, ANNA)
+        assert (task.state, task.worker_id) == (TaskState.RUNNING, WORKER_A)
         assert task.started_at is not None
         assert task.locked_until is not None
         assert start <= task.started_at <= end
@@ -54,9 +54,9 @@ class Claiming:
         )
         claim = await claim_one(store)
         task = await fetch(store, task_id)
-        assert (claim.id, claim.name, claim.version, claim.worker_id) == (task_id, WORK, task.version, ANNA)
+        assert (claim.id, claim.name, claim.version, claim.worker_id) == (task_id, WORK, task.version, WORKER_A)
         assert (claim.retry_count, claim.attempt, claim.max_retries, claim.timeout_seconds) == (0, 1, 5, 9)
-        assert (claim.started_at, claim.trace, claim.alone) == (task.started_at, "trace", False)
+        assert (claim.started_at, claim.trace, claim.no_prefetch) == (task.started_at, "trace", False)
         assert claim.retry_policy is not None
         assert RetryPolicy.from_json(claim.retry_policy) == policy
 
@@ -156,7 +156,7 @@ class Claiming:
     async def test_only_pending_and_due_retries_are_claimed(self, store: Store) -> None:
         tasks = [await in_phase(store, phase) for phase in Phase]
         names = [task.name for task in tasks]
-        claims = await claim(store, 20, names=names, worker=BERT)
+        claims = await claim(store, 20, names=names, worker=WORKER_B)
         assert [claimed.id for claimed in claims] == [tasks[0].id]
         unclaimed = [await fetch(store, task.id) for task in tasks[1:]]
         assert unclaimed == tasks[1:]
@@ -178,15 +178,15 @@ class Claiming:
     async def test_held_tells_all_that_runs_under_a_worker(self, store: Store, open_store: OpenStore) -> None:
         await submit_several(store, 3, "a", payload={"n": 1}, max_retries=0)
         await submit_several(store, 3, "b", tags={"t": 1}, timeout_seconds=4)
-        mine = await claim(store, 4, names=["a", "b"], worker=ANNA)
-        await claim(store, 1, names=["a", "b"], worker=BERT)
+        mine = await claim(store, 4, names=["a", "b"], worker=WORKER_A)
+        await claim(store, 1, names=["a", "b"], worker=WORKER_B)
         other = await open_store()
-        assert sorted(await other.held(ANNA), key=lambda claimed: claimed.id) == sorted(
+        assert sorted(await other.claims_of_worker(WORKER_A), key=lambda claimed: claimed.id) == sorted(
             mine, key=lambda claimed: claimed.id
         )
         await apply(store, *[failed(claimed) for claimed in mine[:3]])
-        assert await store.held(ANNA) == mine[3:]
-        assert await store.held("nobody") == []
+        assert await store.claims_of_worker(WORKER_A) == mine[3:]
+        assert await store.claims_of_worker("nobody") == []
 
 
 _GRAIN = timedelta(milliseconds=1)

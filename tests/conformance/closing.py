@@ -11,45 +11,45 @@ from tasklib.core.decide import Change
 from tasklib.core.errors import StoreClosed
 from tasklib.core.published import PublishedType
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import AuditEntry, ClaimRequest, ControlChange, Filter, Held, Token
 from tests.conformance.builders import (
-    ANNA,
+    WORKER_A,
     OpenStore,
-    beat_of,
     claim_one,
     completed,
     fetch,
+    heartbeat_of,
     new_task,
     next_id,
     submit,
 )
 
-_CHANGE = Change(next_id(), 1, ANNA, None, TaskState.PENDING, 0, False)
+_CHANGE = Change(next_id(), 1, WORKER_A, None, TaskState.PENDING, 0, False)
 
 VERBS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "now": lambda store: store.now(),
     "insert": lambda store: store.insert([new_task()]),
     "restore": lambda store: store.restore([]),
-    "claim": lambda store: store.claim(ClaimRequest(worker_id=ANNA, names=["work"], slots=1)),
-    "held": lambda store: store.held(ANNA),
-    "extend": lambda store: store.extend(ANNA, [Held(next_id(), 1)], 10),
+    "claim": lambda store: store.claim(ClaimRequest(worker_id=WORKER_A, names=["work"], slots=1)),
+    "held": lambda store: store.claims_of_worker(WORKER_A),
+    "extend": lambda store: store.extend(WORKER_A, [Held(next_id(), 1)], 10),
     "settle": lambda store: store.settle([_CHANGE]),
-    "beat": lambda store: store.beat(beat_of(ANNA)),
-    "farewell": lambda store: store.farewell(ANNA),
+    "beat": lambda store: store.heartbeat(heartbeat_of(WORKER_A)),
+    "farewell": lambda store: store.deregister_worker(WORKER_A),
     "lost_leases": lambda store: store.lost_leases(30, 10),
     "request_cancel": lambda store: store.request_cancel([next_id()]),
     "delete": lambda store: store.delete([(next_id(), 1)]),
     "prune": lambda store: store.prune(["completed"], 1, 10),
-    "sample": lambda store: store.sample(),
-    "tidy": lambda store: store.tidy(),
+    "sample": lambda store: store.sample_backlog(),
+    "tidy": lambda store: store.compact_stats(),
     "get": lambda store: store.get([next_id()]),
     "get_by_key": lambda store: store.get_by_key("key"),
     "page": lambda store: store.page(Filter(), limit=1),
     "count": lambda store: store.count(Filter(), 1),
     "stats": lambda store: store.stats(),
     "series": lambda store: store.series(60),
-    "ages": lambda store: store.ages(60),
+    "ages": lambda store: store.backlog_history(60),
     "workers": lambda store: store.workers(),
     "publish": lambda store: store.publish([PublishedType("work", "{}", None)]),
     "published": lambda store: store.published(),
@@ -58,8 +58,8 @@ VERBS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "add_token": lambda store: store.add_token(Token(id="t", label="t", role="admin", digest="0")),
     "tokens": lambda store: store.tokens(),
     "revoke_token": lambda store: store.revoke_token("t"),
-    "note": lambda store: store.note([AuditEntry(actor="ada", action="retry")]),
-    "noted": lambda store: store.noted(),
+    "note": lambda store: store.add_audit([AuditEntry(actor="ada", action="retry")]),
+    "noted": lambda store: store.list_audit(),
     "watch": lambda store: anext(store.watch(next_id())),
 }
 

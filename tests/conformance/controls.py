@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange, Controls
 from tests.conformance.builders import OpenStore
 

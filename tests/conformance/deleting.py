@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.lifecycle import TERMINAL, Phase
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import (
     apply,
@@ -29,14 +29,14 @@ class Deleting:
     @pytest.mark.parametrize("phase", FINISHED)
     async def test_a_finished_task_is_deleted(self, store: Store, phase: Phase) -> None:
         task = await in_phase(store, phase)
-        assert await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
+        assert await store.delete([(task.id, task.version)]) == [WriteResult.APPLIED]
         assert await store.get([task.id]) == [None]
-        assert await store.delete([(task.id, task.version)]) == [Verdict.MISSING]
+        assert await store.delete([(task.id, task.version)]) == [WriteResult.MISSING]
 
     @pytest.mark.parametrize("phase", [phase for phase in Phase if phase not in TERMINAL])
     async def test_an_unfinished_task_is_not(self, store: Store, phase: Phase) -> None:
         task = await in_phase(store, phase)
-        assert await store.delete([(task.id, task.version)]) == [Verdict.LOST]
+        assert await store.delete([(task.id, task.version)]) == [WriteResult.STALE]
         assert await fetch(store, task.id) == task
 
     async def test_a_task_that_moved_on_is_not(self, store: Store) -> None:
@@ -44,7 +44,7 @@ class Deleting:
         await apply(store, decide.retry_by_hand(task))
         await apply(store, completed(await claim_one(store, task.name)))
         before = await fetch(store, task.id)
-        assert await store.delete([(task.id, task.version)]) == [Verdict.LOST]
+        assert await store.delete([(task.id, task.version)]) == [WriteResult.STALE]
         assert await fetch(store, task.id) == before
 
     async def test_each_has_its_own_verdict(self, store: Store) -> None:
@@ -56,14 +56,19 @@ class Deleting:
             (next_id(), 1),
             (running.id, running.version),
         ]
-        assert await store.delete(guards) == [Verdict.LOST, Verdict.APPLIED, Verdict.MISSING, Verdict.LOST]
+        assert await store.delete(guards) == [
+            WriteResult.STALE,
+            WriteResult.APPLIED,
+            WriteResult.MISSING,
+            WriteResult.STALE,
+        ]
         assert await store.get([other.id, done.id, running.id]) == [other, None, running]
         assert await store.delete([]) == []
 
     async def test_of_several_guards_on_one_task_the_one_that_holds_deletes_it(self, store: Store) -> None:
         task = await in_phase(store, Phase.COMPLETED)
         guards = [(task.id, task.version + offset) for offset in (-1, 0, 0, -1)]
-        expected = [Verdict.LOST, Verdict.APPLIED, Verdict.MISSING, Verdict.MISSING]
+        expected = [WriteResult.STALE, WriteResult.APPLIED, WriteResult.MISSING, WriteResult.MISSING]
         assert await store.delete(guards) == expected
 
     async def test_pruning_takes_what_finished_long_enough_ago(self, store: Store) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import (
     WORK,
     OpenStore,

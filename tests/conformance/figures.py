@@ -6,11 +6,11 @@ import asyncio
 
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import NameStats
 from tests.conformance.builders import (
-    ANNA,
     WORK,
+    WORKER_A,
     OpenStore,
     apply,
     cancelled,
@@ -116,12 +116,12 @@ class Figures:
             doomed = await in_phase(store, Phase.COMPLETED, WORK)
             await store.delete([(doomed.id, doomed.version)])
             store.clock_offset += days * 86400
-            await store.tidy()
+            await store.compact_stats()
         expected = (10, 0, 5)
         assert _finished(await store.stats()) == expected
         for _ in range(3):
             store.clock_offset += 100 * 86400
-            await store.tidy()
+            await store.compact_stats()
             assert _finished(await store.stats()) == expected
 
     async def test_they_are_the_same_in_every_store(self, store: Store, open_store: OpenStore) -> None:
@@ -140,7 +140,7 @@ class Figures:
         await submit(store, "due")
         await submit(store, "later", delay_seconds=1000)
         await submit(store, "runs")
-        await claim_one(store, "runs", worker=ANNA)
+        await claim_one(store, "runs", worker=WORKER_A)
         await submit(store, "retries")
         await apply(store, failed(await claim_one(store, "retries"), delay=40))
         store.clock_offset += 100

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
+    WORKER_A,
+    WORKER_B,
     apply,
     claim_one,
     failed,
@@ -111,10 +111,10 @@ class Filters:
 
     async def test_by_worker(self, store: Store) -> None:
         await submit_several(store, 3)
-        of_anna = await claim_one(store, worker=ANNA)
-        of_bert = await claim_one(store, worker=BERT)
-        assert [task.id for task in (await store.page(Filter(worker_id=ANNA), limit=9)).tasks] == [of_anna.id]
-        assert [task.id for task in (await store.page(Filter(worker_id=BERT), limit=9)).tasks] == [of_bert.id]
+        of_anna = await claim_one(store, worker=WORKER_A)
+        of_bert = await claim_one(store, worker=WORKER_B)
+        assert [task.id for task in (await store.page(Filter(worker_id=WORKER_A), limit=9)).tasks] == [of_anna.id]
+        assert [task.id for task in (await store.page(Filter(worker_id=WORKER_B), limit=9)).tasks] == [of_bert.id]
         assert (await store.page(Filter(worker_id="an"), limit=9)).tasks == []
 
     async def test_by_error_text_taken_literally(self, store: Store) -> None:
@@ -178,7 +178,7 @@ class Filters:
             Filter(name_prefix="n"),
             Filter(states=["failed"], terminal=True),
             Filter(tags={"t": "RUNNING"}),
-            Filter(worker_id=ANNA),
+            Filter(worker_id=WORKER_A),
             Filter(error_text="BOOM"),
             Filter(ids=[task.id for task in tasks[:2]]),
             Filter(created_after=tasks[2].created_at - timedelta(days=1)),

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from tasklib.core import decide
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Claim, TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
+    WORKER_A,
+    WORKER_B,
     apply,
     cancelled,
     claim,
@@ -52,17 +52,17 @@ class Guards:
         running = await claim_one(store)
         before = await fetch(store, running.id)
         for version in (running.version - 1, running.version + 1, 0):
-            assert await settle(store, outcome(running)._replace(version=version)) is Verdict.LOST
+            assert await settle(store, outcome(running)._replace(version=version)) is WriteResult.STALE
         assert await fetch(store, running.id) == before
 
     @every_outcome
     async def test_another_worker_loses(self, store: Store, outcome: Callable[[Claim], Change]) -> None:
         """A version alone is not enough: after a failover that rolled back, two claims may share one."""
         await submit(store)
-        running = await claim_one(store, worker=ANNA)
+        running = await claim_one(store, worker=WORKER_A)
         before = await fetch(store, running.id)
-        for worker in (BERT, None, "", ANNA.upper()):
-            assert await settle(store, outcome(running)._replace(worker_id=worker)) is Verdict.LOST
+        for worker in (WORKER_B, None, "", WORKER_A.upper()):
+            assert await settle(store, outcome(running)._replace(worker_id=worker)) is WriteResult.STALE
         assert await fetch(store, running.id) == before
 
     @every_outcome
@@ -72,7 +72,7 @@ class Guards:
         store.clock_offset += 11
         await apply(store, expired(await fetch(store, running.id)))
         before = await fetch(store, running.id)
-        assert await settle(store, outcome(running)) is Verdict.LOST
+        assert await settle(store, outcome(running)) is WriteResult.STALE
         assert await fetch(store, running.id) == before
 
     @every_outcome
@@ -80,12 +80,12 @@ class Guards:
         self, store: Store, outcome: Callable[[Claim], Change]
     ) -> None:
         await submit(store)
-        old = await claim_one(store, worker=ANNA, lease=10)
+        old = await claim_one(store, worker=WORKER_A, lease=10)
         store.clock_offset += 11
         await apply(store, expired(await fetch(store, old.id)))
-        new = await claim_one(store, worker=BERT)
+        new = await claim_one(store, worker=WORKER_B)
         before = await fetch(store, old.id)
-        assert await settle(store, outcome(old)) is Verdict.LOST
+        assert await settle(store, outcome(old)) is WriteResult.STALE
         assert await fetch(store, old.id) == before
         await apply(store, outcome(new))
 
@@ -98,7 +98,7 @@ class Guards:
         await apply(store, released(old))
         await claim_one(store)
         before = await fetch(store, old.id)
-        assert await settle(store, outcome(old)) is Verdict.LOST
+        assert await settle(store, outcome(old)) is WriteResult.STALE
         assert await fetch(store, old.id) == before
 
     @every_outcome
@@ -107,9 +107,9 @@ class Guards:
         running = await claim_one(store)
         await apply(store, completed(running))
         task = await fetch(store, running.id)
-        assert await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
-        assert await settle(store, outcome(running)) is Verdict.MISSING
-        assert await settle(store, outcome(running)._replace(id=next_id())) is Verdict.MISSING
+        assert await store.delete([(task.id, task.version)]) == [WriteResult.APPLIED]
+        assert await settle(store, outcome(running)) is WriteResult.MISSING
+        assert await settle(store, outcome(running)._replace(id=next_id())) is WriteResult.MISSING
         assert await store.get([task.id]) == [None]
 
     @every_outcome
@@ -122,7 +122,7 @@ class Guards:
             before = await fetch(store, running.id)
             late, first = outcome(running), ending(running)
             same = (late.state, late.terminal, late.error) == (first.state, first.terminal, first.error)
-            assert await settle(store, late) is (Verdict.ALREADY if same else Verdict.LOST)
+            assert await settle(store, late) is (WriteResult.DUPLICATE if same else WriteResult.STALE)
             assert await fetch(store, running.id) == before
             store.clock_offset += 61
             await claim(store, 5)  # so that the next round finds its own
@@ -130,22 +130,26 @@ class Guards:
     async def test_an_outcome_that_is_repeated_counts_once(self, store: Store) -> None:
         await submit(store)
         change = completed(await claim_one(store))
-        assert [await settle(store, change) for _ in range(3)] == [Verdict.APPLIED, Verdict.ALREADY, Verdict.ALREADY]
+        assert [await settle(store, change) for _ in range(3)] == [
+            WriteResult.APPLIED,
+            WriteResult.DUPLICATE,
+            WriteResult.DUPLICATE,
+        ]
         assert (await store.stats())["work"].completed == 1
 
     async def test_an_outcome_twice_in_a_batch_is_written_once(self, store: Store) -> None:
         for outcome in (completed, failed):
             await submit(store, "twice", max_retries=0)
             running = await claim_one(store, "twice")
-            verdicts = await store.settle([outcome(running), outcome(running)])
-            assert Verdict.APPLIED in verdicts
-            assert set(verdicts) <= {Verdict.APPLIED, Verdict.ALREADY}
+            write_results = await store.settle([outcome(running), outcome(running)])
+            assert WriteResult.APPLIED in write_results
+            assert set(write_results) <= {WriteResult.APPLIED, WriteResult.DUPLICATE}
             assert (await fetch(store, running.id)).version == running.version + 1
         stats = (await store.stats())["twice"]
         assert (stats.completed, stats.failed) == (1, 1)
 
     async def test_of_two_outcomes_in_a_batch_the_first_that_holds_its_guard_is_the_one(self, store: Store) -> None:
-        """In whichever order and of whichever kind: the verdicts say which one was written."""
+        """In whichever order and of whichever kind: the write_results say which one was written."""
         makers: list[Callable[[Claim], Change]] = [completed, failed, released, stopped]
         for first in makers:
             for second in makers:
@@ -153,11 +157,11 @@ class Guards:
                 old = await claim_one(store, "twice")
                 await apply(store, released(old))
                 running = await claim_one(store, "twice")
-                verdicts = await store.settle([completed(old), first(running), second(running)])
-                assert verdicts == [
-                    Verdict.LOST,
-                    Verdict.APPLIED,
-                    Verdict.ALREADY if first is second else Verdict.LOST,
+                write_results = await store.settle([completed(old), first(running), second(running)])
+                assert write_results == [
+                    WriteResult.STALE,
+                    WriteResult.APPLIED,
+                    WriteResult.DUPLICATE if first is second else WriteResult.STALE,
                 ]
                 task = await fetch(store, running.id)
                 assert (task.state, task.version) == (first(running).state, running.version + 1)
@@ -170,19 +174,19 @@ class Guards:
         await apply(store, completed(claims[3]))
         changes = [
             completed(claims[0]),
-            completed(claims[1]._replace(worker_id=BERT)),
+            completed(claims[1]._replace(worker_id=WORKER_B)),
             failed(claims[2]),
             completed(claims[3]),
             completed(claims[4]._replace(id=next_id())),
             failed(claims[4]._replace(version=99)),
         ]
         assert await store.settle(changes) == [
-            Verdict.APPLIED,
-            Verdict.LOST,
-            Verdict.APPLIED,
-            Verdict.ALREADY,
-            Verdict.MISSING,
-            Verdict.LOST,
+            WriteResult.APPLIED,
+            WriteResult.STALE,
+            WriteResult.APPLIED,
+            WriteResult.DUPLICATE,
+            WriteResult.MISSING,
+            WriteResult.STALE,
         ]
         states = [(await fetch(store, claimed.id)).state for claimed in claims]
         assert states == ["completed", "running", "failed", "completed", "running"]
@@ -200,11 +204,11 @@ class Guards:
             changes[0]._replace(version=losers[0].version + 1),
             changes[1]._replace(version=losers[1].version - 1),
             outcome(winner),
-            changes[2]._replace(worker_id=BERT),
+            changes[2]._replace(worker_id=WORKER_B),
             changes[3]._replace(worker_id=None),
         ]
-        lost = Verdict.LOST
-        assert await store.settle(batch) == [lost, lost, Verdict.APPLIED, lost, lost]
+        lost = WriteResult.STALE
+        assert await store.settle(batch) == [lost, lost, WriteResult.APPLIED, lost, lost]
         assert [await fetch(store, claimed.id) for claimed in losers] == before
 
     async def test_beside_a_lease_that_expired_an_extended_one_stays(self, store: Store) -> None:
@@ -212,31 +216,31 @@ class Guards:
         gone, alive = await claim(store, 2, lease=10)
         store.clock_offset += 11
         lost = {task.id: task for task in await store.lost_leases(30, 10)}
-        await store.extend(ANNA, [lease_of(alive)], 600)
+        await store.extend(WORKER_A, [lease_of(alive)], 600)
         before = await fetch(store, alive.id)
-        verdicts = await store.settle([expired(lost[alive.id]), expired(lost[gone.id])])
-        assert verdicts == [Verdict.LOST, Verdict.APPLIED]
+        write_results = await store.settle([expired(lost[alive.id]), expired(lost[gone.id])])
+        assert write_results == [WriteResult.STALE, WriteResult.APPLIED]
         assert await fetch(store, alive.id) == before
 
     async def test_a_claim_held_by_name_alone_is_guarded_by_the_name(self, store: Store) -> None:
         for outcome in (completed, failed):
             await submit(store)
-            running = await claim_one(store, worker=ANNA)
+            running = await claim_one(store, worker=WORKER_A)
             change = outcome(running)._replace(version=None)
-            assert await settle(store, change._replace(worker_id=BERT)) is Verdict.LOST
+            assert await settle(store, change._replace(worker_id=WORKER_B)) is WriteResult.STALE
             await apply(store, change)
-            assert await settle(store, change) is Verdict.LOST, "the name is gone with the lease"
+            assert await settle(store, change) is WriteResult.STALE, "the name is gone with the lease"
 
     async def test_a_lease_extended_after_it_was_listed_is_not_expired(self, store: Store) -> None:
         await submit(store)
         running = await claim_one(store, lease=10)
         store.clock_offset += 11
         [lost] = await store.lost_leases(30, 10)
-        [extension] = await store.extend(ANNA, [lease_of(running)], 10)
+        [extension] = await store.extend(WORKER_A, [lease_of(running)], 10)
         assert extension.held
         before = await fetch(store, running.id)
         assert before.version == lost.version, "so the version cannot be what protects it"
-        assert await settle(store, expired(lost)) is Verdict.LOST
+        assert await settle(store, expired(lost)) is WriteResult.STALE
         assert await fetch(store, running.id) == before
         await apply(store, completed(running))
 
@@ -247,15 +251,15 @@ class Guards:
         [lost] = await store.lost_leases(30, 10)
         await apply(store, completed(running, "just in time"))
         before = await fetch(store, running.id)
-        assert await settle(store, expired(lost)) is Verdict.LOST
+        assert await settle(store, expired(lost)) is WriteResult.STALE
         assert await fetch(store, running.id) == before
 
     async def test_a_task_claimed_after_it_was_looked_at_is_not_cancelled(self, store: Store) -> None:
         task = await in_phase(store, Phase.PENDING)
         await claim_one(store, task.name)
         before = await fetch(store, task.id)
-        assert await settle(store, cancelled(task)) is Verdict.LOST
-        assert await settle(store, cancelled(task)._replace(version=before.version)) is Verdict.LOST, (
+        assert await settle(store, cancelled(task)) is WriteResult.STALE
+        assert await settle(store, cancelled(task)._replace(version=before.version)) is WriteResult.STALE, (
             "it has a worker now"
         )
         assert await fetch(store, task.id) == before
@@ -264,9 +268,9 @@ class Guards:
         task = await in_phase(store, Phase.FAILED)
         change = decide.retry_by_hand(task)
         await apply(store, change)
-        assert await settle(store, change) is Verdict.ALREADY
+        assert await settle(store, change) is WriteResult.DUPLICATE
         await claim_one(store, task.name)
         before = await fetch(store, task.id)
-        assert await settle(store, change) is Verdict.LOST
+        assert await settle(store, change) is WriteResult.STALE
         assert await fetch(store, task.id) == before
         assert before.state == TaskState.RUNNING

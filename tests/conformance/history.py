@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from tasklib.core import decide
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
+    WORKER_A,
+    WORKER_B,
     apply,
     cancelled,
     claim_one,
@@ -27,17 +27,17 @@ from tests.conformance.builders import (
 class History:
     async def test_each_attempt_that_did_not_complete_leaves_an_entry(self, store: Store) -> None:
         task_id = await submit(store)
-        first = await claim_one(store, worker=ANNA)
+        first = await claim_one(store, worker=WORKER_A)
         before = await store.now()
         await apply(store, failed(first, "one"))
         after = await store.now()
-        second = await claim_one(store, worker=BERT, lease=10)
+        second = await claim_one(store, worker=WORKER_B, lease=10)
         store.clock_offset += 11
         await apply(store, expired(await fetch(store, task_id)))
         await apply(store, completed(await claim_one(store)))
         one, two = (await fetch(store, task_id)).history
-        assert (one["attempt"], one["worker"], one["error"], one.get("lost")) == (1, ANNA, "one", None)
-        assert (two["attempt"], two["worker"], two["error"], two["lost"]) == (2, BERT, "the lease ran out", True)
+        assert (one["attempt"], one["worker"], one["error"], one.get("lost")) == (1, WORKER_A, "one", None)
+        assert (two["attempt"], two["worker"], two["error"], two["lost"]) == (2, WORKER_B, "the lease ran out", True)
         assert _instant(one["started"]) == first.started_at
         assert _instant(two["started"]) == second.started_at
         assert before - _GRAIN <= _instant(one["ended"]) <= after + _GRAIN

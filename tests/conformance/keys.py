@@ -8,7 +8,7 @@ import random
 import pytest
 
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import OpenStore, fetch, in_phase, new_task, submit
 

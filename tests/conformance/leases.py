@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tasklib.core.task import Task
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Held
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
+    WORKER_A,
+    WORKER_B,
     OpenStore,
     apply,
     claim,
@@ -33,7 +33,7 @@ class Leases:
         before = await fetch(store, running.id)
         store.clock_offset += 50
         start = await store.now()
-        [extension] = await store.extend(ANNA, [lease_of(running)], 100)
+        [extension] = await store.extend(WORKER_A, [lease_of(running)], 100)
         end = await store.now()
         assert (extension.id, extension.held, extension.cancel_requested) == (running.id, True, False)
         task = await fetch(store, running.id)
@@ -46,7 +46,7 @@ class Leases:
         running = await claim_one(store)
         for _ in range(3):
             store.clock_offset += 5
-            await store.extend(ANNA, [lease_of(running)], 600)
+            await store.extend(WORKER_A, [lease_of(running)], 600)
         assert (await fetch(store, running.id)).version == running.version
         await apply(store, completed(running))
 
@@ -54,7 +54,7 @@ class Leases:
         await submit(store)
         running = await claim_one(store, lease=10)
         store.clock_offset += 1000
-        [extension] = await store.extend(ANNA, [lease_of(running)], 10)
+        [extension] = await store.extend(WORKER_A, [lease_of(running)], 10)
         assert extension.held
         assert await store.lost_leases(30, 10) == []
         await apply(store, completed(running))
@@ -67,10 +67,10 @@ class Leases:
 
     async def test_another_worker_cannot_extend(self, store: Store) -> None:
         await submit(store)
-        running = await claim_one(store, worker=ANNA)
+        running = await claim_one(store, worker=WORKER_A)
         before = await fetch(store, running.id)
         store.clock_offset += 5
-        assert [extension.held for extension in await store.extend(BERT, [lease_of(running)], 600)] == [False]
+        assert [extension.held for extension in await store.extend(WORKER_B, [lease_of(running)], 600)] == [False]
         assert await fetch(store, running.id) == before
 
     async def test_an_old_claim_cannot_extend(self, store: Store) -> None:
@@ -80,7 +80,7 @@ class Leases:
         await claim_one(store)
         before = await fetch(store, old.id)
         store.clock_offset += 5
-        assert [extension.held for extension in await store.extend(ANNA, [lease_of(old)], 600)] == [False]
+        assert [extension.held for extension in await store.extend(WORKER_A, [lease_of(old)], 600)] == [False]
         assert await fetch(store, old.id) == before
 
     async def test_an_expired_claim_cannot_extend(self, store: Store) -> None:
@@ -89,7 +89,7 @@ class Leases:
         store.clock_offset += 11
         await apply(store, expired(await fetch(store, running.id)))
         before = await fetch(store, running.id)
-        assert [extension.held for extension in await store.extend(ANNA, [lease_of(running)], 600)] == [False]
+        assert [extension.held for extension in await store.extend(WORKER_A, [lease_of(running)], 600)] == [False]
         assert await fetch(store, running.id) == before
 
     async def test_each_lease_of_a_batch_has_its_own_answer(self, store: Store) -> None:
@@ -100,14 +100,14 @@ class Leases:
         await store.request_cancel([claims[2].id])
         nobody = next_id()
         leases = [*[lease_of(claimed) for claimed in claims], Held(nobody, 1)]
-        answers = await store.extend(ANNA, leases[::-1], 600)
+        answers = await store.extend(WORKER_A, leases[::-1], 600)
         assert len(answers) == 6
         told = {answer.id: (answer.held, answer.cancel_requested) for answer in answers}
         assert [told[lease.id][0] for lease in leases] == [False, False, True, True, True, False]
         assert [told[claimed.id][1] for claimed in claims[2:]] == [True, False, False]
 
     async def test_nothing_to_extend_is_fine(self, store: Store) -> None:
-        assert list(await store.extend(ANNA, [], 600)) == []
+        assert list(await store.extend(WORKER_A, [], 600)) == []
 
     async def test_every_store_sees_the_extension(self, store: Store, open_store: OpenStore) -> None:
         await submit(store)
@@ -116,7 +116,7 @@ class Leases:
         other = await open_store()
         other.clock_offset = store.clock_offset
         assert len(await other.lost_leases(30, 10)) == 1
-        await store.extend(ANNA, [lease_of(running)], 60)
+        await store.extend(WORKER_A, [lease_of(running)], 60)
         assert await other.lost_leases(30, 10) == []
 
 

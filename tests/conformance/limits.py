@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tasklib.core.task import Claim
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.conformance.builders import (
     WORK,

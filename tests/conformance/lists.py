@@ -12,11 +12,11 @@ from uuid import UUID
 from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Task
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Count, Filter
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
+    WORKER_A,
+    WORKER_B,
     apply,
     claim_one,
     failed,
@@ -98,7 +98,7 @@ async def various(store: Store, chance: random.Random, number: int) -> list[Task
         elif roll < 0.25:
             # The only one of its type that is due, so that the claims below get their own.
             task_id = await submit(store, f"{name}.{len(ids)}", **options)
-            running = await claim_one(store, f"{name}.{len(ids)}", worker=chance.choice([ANNA, BERT]))
+            running = await claim_one(store, f"{name}.{len(ids)}", worker=chance.choice([WORKER_A, WORKER_B]))
             if chance.random() < 0.5:
                 error = chance.choice(["Boom: 100%", "KeyError: x"])
                 await apply(store, failed(running, error, delay=chance.choice([0.0, 10.0**6])))
@@ -157,7 +157,7 @@ def _chosen(tasks: Sequence[Task], chance: random.Random) -> Filter:
         "states": chance.choices(STATES, k=chance.randint(0, 3)),
         "terminal": chance.random() < 0.5,
         "tags": chance.choice([{"n": 1}, {"n": 2, "odd": True}, {"odd": False}, {"nothing": 1}]),
-        "worker_id": chance.choice([ANNA, BERT, "nobody"]),
+        "worker_id": chance.choice([WORKER_A, WORKER_B, "nobody"]),
         "error_text": chance.choice(["boom", "100%", "ERROR", "nothing"]),
         "created_after": chance.choice(moments),
         "created_before": chance.choice(moments),

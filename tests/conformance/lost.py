@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import (
-    ANNA,
-    BERT,
+    WORKER_A,
+    WORKER_B,
     OpenStore,
     apply,
-    beat_of,
     claim,
     claim_one,
     completed,
     expired,
     fetch,
+    heartbeat_of,
     in_phase,
     next_id,
     submit,
@@ -53,56 +53,56 @@ class LostLeases:
         assert await fetch(store, running.id) == before
 
     async def test_a_silent_worker_loses_its_leases(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         await submit(store)
-        running = await claim_one(store, worker=ANNA, lease=600)
+        running = await claim_one(store, worker=WORKER_A, lease=600)
         store.clock_offset += 20
         assert await store.lost_leases(30, 10) == []
         store.clock_offset += 11
         assert [task.id for task in await store.lost_leases(30, 10)] == [running.id]
 
     async def test_a_heartbeat_keeps_them(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         await submit(store)
-        await claim_one(store, worker=ANNA, lease=600)
+        await claim_one(store, worker=WORKER_A, lease=600)
         store.clock_offset += 25
-        await store.beat(beat_of(ANNA, running=1))
+        await store.heartbeat(heartbeat_of(WORKER_A, running=1))
         store.clock_offset += 25
         assert await store.lost_leases(30, 10) == []
 
     async def test_a_worker_that_said_goodbye_loses_its_leases_at_once(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         await submit(store)
-        running = await claim_one(store, worker=ANNA, lease=600)
+        running = await claim_one(store, worker=WORKER_A, lease=600)
         assert await store.lost_leases(30, 10) == []
-        await store.farewell(ANNA)
+        await store.deregister_worker(WORKER_A)
         assert [task.id for task in await store.lost_leases(30, 10)] == [running.id]
 
     async def test_a_worker_that_never_registered_is_judged_by_its_lease_alone(self, store: Store) -> None:
-        await store.beat(beat_of(BERT))
+        await store.heartbeat(heartbeat_of(WORKER_B))
         await submit(store)
-        running = await claim_one(store, worker=ANNA, lease=600)
+        running = await claim_one(store, worker=WORKER_A, lease=600)
         store.clock_offset += 500
         assert await store.lost_leases(30, 10) == []
         store.clock_offset += 101
         assert [task.id for task in await store.lost_leases(30, 10)] == [running.id]
 
     async def test_one_workers_silence_is_not_anothers(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
-        await store.beat(beat_of(BERT))
+        await store.heartbeat(heartbeat_of(WORKER_A))
+        await store.heartbeat(heartbeat_of(WORKER_B))
         await submit_several(store, 4)
-        of_anna = await claim(store, 2, worker=ANNA)
-        await claim(store, 2, worker=BERT)
+        of_anna = await claim(store, 2, worker=WORKER_A)
+        await claim(store, 2, worker=WORKER_B)
         store.clock_offset += 31
-        await store.beat(beat_of(BERT))
+        await store.heartbeat(heartbeat_of(WORKER_B))
         assert {task.id for task in await store.lost_leases(30, 10)} == {claimed.id for claimed in of_anna}
-        await store.farewell(BERT)
+        await store.deregister_worker(WORKER_B)
         assert len(await store.lost_leases(30, 10)) == 4
 
     async def test_every_store_comes_to_the_same_list(self, store: Store, open_store: OpenStore) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         await submit_several(store, 2)
-        await claim(store, 2, worker=ANNA)
+        await claim(store, 2, worker=WORKER_A)
         other = await open_store()
         assert await other.lost_leases(30, 10) == []
         other.clock_offset = store.clock_offset + 31
@@ -116,7 +116,7 @@ class LostLeases:
         assert len(await store.lost_leases(30, 50)) == 5
 
     async def test_only_running_tasks_have_leases_to_lose(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         running = [await in_phase(store, phase) for phase in Phase][1]
         store.clock_offset += 10_000
         assert [task.id for task in await store.lost_leases(30, 100)] == [running.id]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.conformance.builders import (
-    ANNA,
+    WORKER_A,
     OpenStore,
     apply,
     claim,
@@ -78,7 +78,7 @@ class Pausing:
         await submit_several(store, 2)
         first, second = await claim(store, 2)
         await store.control(ControlChange(paused=True))
-        [extension] = await store.extend(ANNA, [lease_of(first)], 600)
+        [extension] = await store.extend(WORKER_A, [lease_of(first)], 600)
         assert extension.held
         await apply(store, completed(first))
         await apply(store, failed(second))

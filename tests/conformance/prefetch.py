@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.conformance.builders import (
-    ANNA,
     WORK,
+    WORKER_A,
     apply,
     claim,
     claim_one,
@@ -32,7 +32,7 @@ class Prefetch:
         ids = await submit_several(store, 6, max_retries=0)
         claims = await claim(store, 2, prefetch=4)
         assert [claimed.id for claimed in claims] == ids[:2]
-        assert all(claimed.alone for claimed in claims)
+        assert all(claimed.no_prefetch for claimed in claims)
 
     async def test_what_may_be_prefetched_is_taken_past_what_may_not(self, store: Store) -> None:
         retries = [3, 3, 0, 3, 0, 3]
@@ -40,27 +40,30 @@ class Prefetch:
         before = [await fetch(store, inserted[place].id) for place in (2, 4)]
         claims = await claim(store, 2, prefetch=4)
         assert [claimed.id for claimed in claims] == [inserted[place].id for place in (0, 1, 3, 5)]
-        assert not any(claimed.alone for claimed in claims)
+        assert not any(claimed.no_prefetch for claimed in claims)
         after = [await fetch(store, inserted[place].id) for place in (2, 4)]
         assert after == before, "what was passed over is untouched"
 
     async def test_a_last_attempt_gets_its_slot_in_its_turn(self, store: Store) -> None:
         inserted = await store.insert([new_task(max_retries=number) for number in (0, 3, 3)])
         claims = await claim(store, 1, prefetch=1)
-        assert [(claimed.id, claimed.alone) for claimed in claims] == [(inserted[0].id, True), (inserted[1].id, False)]
+        assert [(claimed.id, claimed.no_prefetch) for claimed in claims] == [
+            (inserted[0].id, True),
+            (inserted[1].id, False),
+        ]
 
     async def test_a_task_comes_to_its_last_attempt_by_failing(self, store: Store) -> None:
         await submit(store, "a", max_retries=2)
         for attempt, alone in ((1, False), (2, False), (3, True)):
             claimed = await claim_one(store, "a")
-            assert (claimed.attempt, claimed.alone) == (attempt, alone)
+            assert (claimed.attempt, claimed.no_prefetch) == (attempt, alone)
             await apply(store, failed(claimed))
 
     async def test_unlimited_retries_have_no_last_attempt(self, store: Store) -> None:
         await submit(store, max_retries=-1)
         for _ in range(5):
             claimed = await claim_one(store)
-            assert not claimed.alone
+            assert not claimed.no_prefetch
             await apply(store, failed(claimed))
 
     async def test_a_task_that_lost_its_worker_is_never_prefetched(self, store: Store) -> None:
@@ -69,9 +72,9 @@ class Prefetch:
         store.clock_offset += 11
         await apply(store, *[expired(await fetch(store, claimed.id)) for claimed in claims])
         [first] = await claim(store, 1, prefetch=5)
-        assert (first.id, first.alone, first.attempt) == (ids[0], True, 2)
+        assert (first.id, first.no_prefetch, first.attempt) == (ids[0], True, 2)
         [second] = await claim(store, 1, prefetch=5)
-        assert second.alone
+        assert second.no_prefetch
 
     async def test_a_task_that_then_failed_by_itself_is_no_longer_a_suspect(self, store: Store) -> None:
         task_id = await submit(store, max_retries=-1)
@@ -80,42 +83,45 @@ class Prefetch:
         await apply(store, expired(await fetch(store, task_id)))
         suspect = await claim_one(store)
         await apply(store, failed(suspect, "its own fault"))
-        assert (suspect.alone, (await claim_one(store)).alone) == (True, False)
+        assert (suspect.no_prefetch, (await claim_one(store)).no_prefetch) == (True, False)
 
     async def test_a_task_that_lost_two_workers_starts_apart(self, store: Store) -> None:
         task_id = await submit(store, max_retries=-1)
         for apart in (False, False, True, True):
             claimed = await claim_one(store, lease=10)
-            assert (claimed.apart, [each.apart for each in await store.held(ANNA)]) == (apart, [apart])
+            assert (claimed.isolated, [each.isolated for each in await store.claims_of_worker(WORKER_A)]) == (
+                apart,
+                [apart],
+            )
             store.clock_offset += 11
             await apply(store, expired(await fetch(store, task_id)))
-        suspect = await store.take(task_id, (await fetch(store, task_id)).version, ANNA, 10)
+        suspect = await store.claim_by_id(task_id, (await fetch(store, task_id)).version, WORKER_A, 10)
         assert suspect is not None
-        assert suspect.apart
+        assert suspect.isolated
         await apply(store, released(suspect))
         suspect = await claim_one(store)
-        assert suspect.apart, "giving it back clears nothing"
+        assert suspect.isolated, "giving it back clears nothing"
         await apply(store, failed(suspect, "its own fault"))
-        assert not (await claim_one(store)).apart
+        assert not (await claim_one(store)).isolated
 
     async def test_a_last_attempt_after_a_lost_worker_starts_apart(self, store: Store) -> None:
         task_id = await submit(store, max_retries=1)
         await claim_one(store, lease=10)
         store.clock_offset += 11
         await apply(store, expired(await fetch(store, task_id)))
-        assert (await claim_one(store)).apart
+        assert (await claim_one(store)).isolated
         await submit(store, "b", max_retries=1)
         await apply(store, failed(await claim_one(store, "b")))
         last = await claim_one(store, "b")
-        assert (last.alone, last.apart) == (True, False), "it was not lost"
+        assert (last.no_prefetch, last.isolated) == (True, False), "it was not lost"
 
     async def test_a_task_apart_is_known_under_limits_too(self, store: Store) -> None:
         await store.control(ControlChange(name=WORK, operator_rate=50.0))
         task_id = await submit(store, max_retries=1)
-        assert not (await claim_one(store, lease=10)).apart
+        assert not (await claim_one(store, lease=10)).isolated
         store.clock_offset += 11
         await apply(store, expired(await fetch(store, task_id)))
-        assert (await claim_one(store)).apart
+        assert (await claim_one(store)).isolated
 
     async def test_a_type_with_a_concurrency_limit_is_not_prefetched(self, store: Store) -> None:
         await store.control(ControlChange(name="limited", concurrency=100))

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import (
-    ANNA,
+    WORKER_A,
     OpenStore,
     apply,
     cancelled,
@@ -50,10 +50,10 @@ class Races:
         ]
         changes = changes[round_:] + changes[:round_]
         answers = await asyncio.gather(*(stores[turn % 4].settle([change]) for turn, change in enumerate(changes)))
-        verdicts = [verdict for answer in answers for verdict in answer]
-        assert verdicts.count(Verdict.APPLIED) == 1
-        assert verdicts.count(Verdict.LOST) == len(changes) - 1
-        winner = changes[verdicts.index(Verdict.APPLIED)]
+        write_results = [write_result for answer in answers for write_result in answer]
+        assert write_results.count(WriteResult.APPLIED) == 1
+        assert write_results.count(WriteResult.STALE) == len(changes) - 1
+        winner = changes[write_results.index(WriteResult.APPLIED)]
         task = await fetch(store, running.id)
         assert (task.state, task.version, task.error) == (winner.state, running.version + 1, winner.error)
 
@@ -61,12 +61,14 @@ class Races:
         other = await open_store()
         for _ in range(10):
             task = await in_phase(store, Phase.PENDING)
-            claims, [verdict] = await asyncio.gather(claim(store, names=[task.name]), other.settle([cancelled(task)]))
+            claims, [write_result] = await asyncio.gather(
+                claim(store, names=[task.name]), other.settle([cancelled(task)])
+            )
             after = await fetch(store, task.id)
             if claims:
-                assert (verdict, after.state) == (Verdict.LOST, TaskState.RUNNING)
+                assert (write_result, after.state) == (WriteResult.STALE, TaskState.RUNNING)
             else:
-                assert (verdict, after.state) == (Verdict.APPLIED, TaskState.CANCELLED)
+                assert (write_result, after.state) == (WriteResult.APPLIED, TaskState.CANCELLED)
             assert after.version == task.version + 1
 
     async def test_an_extension_and_an_expiry_do_not_both_win(self, store: Store, open_store: OpenStore) -> None:
@@ -77,10 +79,10 @@ class Races:
             store.clock_offset += 11
             other.clock_offset = store.clock_offset
             lost = await fetch(store, running.id)
-            [extension], [verdict] = await asyncio.gather(
-                store.extend(ANNA, [lease_of(running)], 600), other.settle([expired(lost)])
+            [extension], [write_result] = await asyncio.gather(
+                store.extend(WORKER_A, [lease_of(running)], 600), other.settle([expired(lost)])
             )
-            assert extension.held == (verdict is Verdict.LOST)
+            assert extension.held == (write_result is WriteResult.STALE)
             task = await fetch(store, running.id)
             assert task.state == (TaskState.RUNNING if extension.held else TaskState.FAILED)
             if extension.held:
@@ -96,10 +98,10 @@ class Races:
                 store.delete([(task.id, task.version)]), other.settle([decide.retry_by_hand(task)])
             )
             [after] = await store.get([task.id])
-            if deleted is Verdict.APPLIED:
-                assert (retried, after) == (Verdict.MISSING, None)
+            if deleted is WriteResult.APPLIED:
+                assert (retried, after) == (WriteResult.MISSING, None)
             else:
-                assert (deleted, retried) == (Verdict.LOST, Verdict.APPLIED)
+                assert (deleted, retried) == (WriteResult.STALE, WriteResult.APPLIED)
                 assert after is not None
                 assert after.state == TaskState.PENDING
 
@@ -114,11 +116,11 @@ class Races:
         mine, theirs, extended = await asyncio.gather(
             store.settle([completed(claimed) for claimed in claims]),
             other.settle([expired(task) for task in lost[::-1]]),
-            other.extend(ANNA, [lease_of(claimed) for claimed in claims[::-1]], 600),
+            other.extend(WORKER_A, [lease_of(claimed) for claimed in claims[::-1]], 600),
         )
         assert len(extended) == 60
-        for verdicts in zip(mine, theirs[::-1], strict=True):
-            assert sorted(verdicts) == [Verdict.APPLIED, Verdict.LOST]
+        for write_results in zip(mine, theirs[::-1], strict=True):
+            assert sorted(write_results) == [WriteResult.APPLIED, WriteResult.STALE]
         stats = (await store.stats())["work"]
-        assert stats.completed == mine.count(Verdict.APPLIED)
-        assert stats.waiting == theirs.count(Verdict.APPLIED)
+        assert stats.completed == mine.count(WriteResult.APPLIED)
+        assert stats.waiting == theirs.count(WriteResult.APPLIED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import apply, claim_one, completed, failed, fetch, in_phase, submit
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import cast
 
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Admin, Store
+from tasklib.stores.protocol import Admin, Store
 from tests.conformance.builders import OpenStore, fetch, in_phase
 
 

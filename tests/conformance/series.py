@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Point
 from tests.conformance.builders import (
     WORK,
@@ -95,7 +95,7 @@ class Series:
                 await in_phase(store, Phase.FAILED, "other")
             store.clock_offset += 300
         before = await store.series(3600)
-        await store.tidy()
+        await store.compact_stats()
         after = await store.series(3600)
         assert _sums(after) == _sums(before)
         assert _by_minute(after) == _by_minute(before)
@@ -115,7 +115,7 @@ class Backlog:
 
     async def test_nothing_is_known_until_somebody_looks(self, store: Store) -> None:
         await submit(store)
-        assert await store.ages(600) == []
+        assert await store.backlog_history(600) == []
 
     async def test_the_oldest_due_task_of_each_type_and_of_all(self, store: Store) -> None:
         await submit(store, "old")
@@ -125,26 +125,26 @@ class Backlog:
         await submit(store, "running")
         await claim_one(store, "running")
         store.clock_offset += 20
-        await store.sample()
-        ages = {age.name: age.seconds for age in await store.ages(600)}
+        await store.sample_backlog()
+        ages = {age.name: age.seconds for age in await store.backlog_history(600)}
         assert set(ages) == {"", "old", "new"}
         assert 59 < ages[""] == ages["old"] < 90
         assert 19 < ages["new"] < 50
 
     async def test_an_empty_backlog_is_seen_too(self, store: Store) -> None:
-        await store.sample()
-        assert [(age.name, age.seconds) for age in await store.ages(600)] == [("", 0.0)]
+        await store.sample_backlog()
+        assert [(age.name, age.seconds) for age in await store.backlog_history(600)] == [("", 0.0)]
 
     async def test_once_in_a_minute_however_many_look(self, store: Store) -> None:
         await submit(store)
         await at_the_begin_of_a_minute(store)
-        await store.sample()
+        await store.sample_backlog()
         store.clock_offset += 40
-        await store.sample()
-        first = await store.ages(600)
+        await store.sample_backlog()
+        first = await store.backlog_history(600)
         store.clock_offset += 20
-        await store.sample()
-        second = [age for age in await store.ages(600) if age not in first]
+        await store.sample_backlog()
+        second = [age for age in await store.backlog_history(600) if age not in first]
         assert [age.name for age in first] == [age.name for age in second] == ["", WORK]
         assert second[1].seconds - first[1].seconds > 59
         assert second[1].minute - first[1].minute == timedelta(minutes=1)
@@ -154,20 +154,20 @@ class Backlog:
         now = await store.now()
         store.clock_offset += 3600 - 60 * now.minute - now.second  # so that all samples are of one hour
         for _ in range(3):
-            await store.sample()
+            await store.sample_backlog()
             store.clock_offset += 600
-        single = [age.seconds for age in await store.ages(7200) if age.name == WORK]
+        single = [age.seconds for age in await store.backlog_history(7200) if age.name == WORK]
         assert len(single) == 3
-        (mean,) = [age.seconds for age in await store.ages(7200, 3600) if age.name == WORK]
+        (mean,) = [age.seconds for age in await store.backlog_history(7200, 3600) if age.name == WORK]
         assert abs(mean - sum(single) / 3) < 0.01
         store.clock_offset += 3 * 86400
-        await store.tidy()
-        (kept,) = [age.seconds for age in await store.ages(5 * 86400, 3600) if age.name == WORK]
+        await store.compact_stats()
+        (kept,) = [age.seconds for age in await store.backlog_history(5 * 86400, 3600) if age.name == WORK]
         assert abs(kept - mean) < 0.01
 
     async def test_samples_are_neither_moves_nor_finished_tasks(self, store: Store) -> None:
         await submit(store)
-        await store.sample()
+        await store.sample_backlog()
         assert await store.series(600) == []
         assert set(await store.stats()) == {WORK}
         assert (await store.stats())[WORK].completed == 0

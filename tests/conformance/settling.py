@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import (
     apply,
@@ -55,7 +55,7 @@ class Settling:
         running = await claim_one(store)
         before = await fetch(store, task_id)
         start = await store.now()
-        assert await store.settle([completed(running, {"sum": 3})]) == [Verdict.APPLIED]
+        assert await store.settle([completed(running, {"sum": 3})]) == [WriteResult.APPLIED]
         end = await store.now()
         task = await fetch(store, task_id)
         assert (task.state, task.result, task.error) == (TaskState.COMPLETED, {"value": {"sum": 3}}, None)
@@ -175,7 +175,7 @@ class Settling:
             completed(claims[3], "three"),
             failed(claims[4], "four", final=True),
         ]
-        assert await store.settle(changes) == [Verdict.APPLIED] * 6
+        assert await store.settle(changes) == [WriteResult.APPLIED] * 6
         tasks = [await fetch(store, change.id) for change in changes]
         states = ["completed", "failed", "cancelled", "pending", "completed", "failed"]
         assert [task.state for task in tasks] == states
@@ -199,8 +199,8 @@ class Settling:
         stale = await claim_one(store)
         await apply(store, expired(await fetch(store, task_id)))
         fresh = await claim_one(store)
-        verdicts = await store.settle([completed(stale, "stale"), completed(fresh, "fresh")])
-        assert verdicts == [Verdict.LOST, Verdict.APPLIED]
+        write_results = await store.settle([completed(stale, "stale"), completed(fresh, "fresh")])
+        assert write_results == [WriteResult.STALE, WriteResult.APPLIED]
         assert (await fetch(store, task_id)).result == {"value": "fresh"}
 
     async def test_an_empty_batch_settles_nothing(self, store: Store) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tasklib.core.errors import Unsupported
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import OpenStore, claim, fetch, new_task, next_id, submit
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tasklib.core import codec
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.conformance.builders import apply, claim_one, completed, failed, fetch, new_task, same_value, submit
 
 

@@ -14,20 +14,20 @@ from tasklib.core.lifecycle import TERMINAL, Phase
 from tasklib.core.outcome import Failed, Outcome, Snoozed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import CancelRequested, ControlChange, Hint
 from tests.conformance.builders import (
-    ANNA,
     DEADLINE,
+    WORKER_A,
     OpenStore,
     apply,
-    beat_of,
     cancelled,
     claim,
     claim_one,
     completed,
     failed,
     fetch,
+    heartbeat_of,
     in_phase,
     next_id,
     submit,
@@ -71,7 +71,7 @@ class Waking:
     async def test_a_listener_hears_of_work_that_another_store_submits(
         self, store: Store, open_store: OpenStore
     ) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         ear = _Ear("work", None)
         stop = store.listen(ear)
         other = await open_store()
@@ -80,7 +80,7 @@ class Waking:
         stop()
 
     async def test_a_listener_hears_of_work_that_its_own_store_submits(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         ear = _Ear("work", None)
         stop = store.listen(ear)
         await submit(store)
@@ -88,7 +88,7 @@ class Waking:
         stop()
 
     async def test_it_hears_again_and_again(self, store: Store, open_store: OpenStore) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         other = await open_store()
         ear = _Ear()
         stop = store.listen(ear)
@@ -108,7 +108,7 @@ class Waking:
             stop()
 
     async def test_several_may_listen_and_each_stops_for_itself(self, store: Store, open_store: OpenStore) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         other = await open_store()
         first, second = _Ear(), _Ear()
         stop_first, stop_second = store.listen(first), store.listen(second)

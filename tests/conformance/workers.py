@@ -8,18 +8,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tasklib.core.published import PublishedType
-from tasklib.stores.base import Store
-from tests.conformance.builders import ANNA, BERT, OpenStore, beat_of, claim_one, submit
+from tasklib.stores.protocol import Store
+from tests.conformance.builders import WORKER_A, WORKER_B, OpenStore, claim_one, heartbeat_of, submit
 
 
 class Workers:
     async def test_a_heartbeat_makes_a_worker_known(self, store: Store) -> None:
         assert await store.workers() == []
         before = await store.now()
-        await store.beat(beat_of(ANNA, names=["a", "naïve ✓"], concurrency=8, running=3))
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["a", "naïve ✓"], concurrency=8, running=3))
         after = await store.now()
         [worker] = await store.workers()
-        assert (worker.id, worker.hostname, worker.pid) == (ANNA, "host", 4711)
+        assert (worker.id, worker.hostname, worker.pid) == (WORKER_A, "host", 4711)
         assert (sorted(worker.names), worker.concurrency, worker.running) == (["a", "naïve ✓"], 8, 3)
         assert before <= worker.started_at <= after
         rounding = timedelta(milliseconds=5)  # it is kept by the clock of leases and shown by the other
@@ -28,72 +28,72 @@ class Workers:
         assert 0 <= worker.seconds_since_seen < 20
 
     async def test_each_heartbeat_tells_the_latest(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA, names=["a"], running=0))
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["a"], running=0))
         [first] = await store.workers()
         store.clock_offset += 10
-        await store.beat(beat_of(ANNA, names=["a", "b"], running=2))
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["a", "b"], running=2))
         [second] = await store.workers()
         assert (second.started_at, second.running, sorted(second.names)) == (first.started_at, 2, ["a", "b"])
         assert 9.99 <= (second.seen_at - first.seen_at).total_seconds() < 30
 
     async def test_a_heartbeat_tells_the_queues_of_its_types(self, store: Store) -> None:
         queues = {"b": "mail", "naïve ✓": 'of "things" ✓'}
-        await store.beat(replace(beat_of(ANNA, names=["a", "b", "naïve ✓"]), queues=queues))
+        await store.heartbeat(replace(heartbeat_of(WORKER_A, names=["a", "b", "naïve ✓"]), queues=queues))
         [worker] = await store.workers()
         assert (sorted(worker.names), worker.queues) == (["a", "b", "naïve ✓"], queues)
-        await store.beat(beat_of(ANNA, names=["a"]))
+        await store.heartbeat(heartbeat_of(WORKER_A, names=["a"]))
         [worker] = await store.workers()
         assert (worker.names, worker.queues) == (("a",), {})
 
     async def test_silence_is_measured_by_the_stores_clock(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         store.clock_offset += 45
         [worker] = await store.workers()
         assert 45 <= worker.seconds_since_seen < 65
 
     async def test_a_farewell_is_remembered(self, store: Store, open_store: OpenStore) -> None:
-        await store.beat(beat_of(ANNA))
-        await store.beat(beat_of(BERT))
+        await store.heartbeat(heartbeat_of(WORKER_A))
+        await store.heartbeat(heartbeat_of(WORKER_B))
         other = await open_store()
-        await other.farewell(ANNA)
+        await other.deregister_worker(WORKER_A)
         stopped = {worker.id: worker.stopped_at is not None for worker in await store.workers()}
-        assert stopped == {ANNA: True, BERT: False}
+        assert stopped == {WORKER_A: True, WORKER_B: False}
 
     async def test_a_farewell_of_a_stranger_is_no_error(self, store: Store) -> None:
-        await store.farewell("nobody")
+        await store.deregister_worker("nobody")
         assert [worker.id for worker in await store.workers()] == []
 
     async def test_those_long_gone_are_forgotten(self, store: Store) -> None:
-        await store.beat(beat_of(ANNA))
-        await store.beat(beat_of("stopped"))
-        await store.farewell("stopped")
-        await store.tidy()
-        assert ANNA in {worker.id for worker in await store.workers()}
+        await store.heartbeat(heartbeat_of(WORKER_A))
+        await store.heartbeat(heartbeat_of("stopped"))
+        await store.deregister_worker("stopped")
+        await store.compact_stats()
+        assert WORKER_A in {worker.id for worker in await store.workers()}
         store.clock_offset += 400 * 86400
-        await store.beat(beat_of(BERT))
-        await store.tidy()
-        assert [worker.id for worker in await store.workers()] == [BERT]
+        await store.heartbeat(heartbeat_of(WORKER_B))
+        await store.compact_stats()
+        assert [worker.id for worker in await store.workers()] == [WORKER_B]
 
     async def test_one_that_stopped_is_remembered_for_a_day(self, store: Store) -> None:
-        await store.beat(beat_of("stopped"))
-        await store.farewell("stopped")
+        await store.heartbeat(heartbeat_of("stopped"))
+        await store.deregister_worker("stopped")
         for hours, known in ((23, True), (25, False)):
             store.clock_offset = hours * 3600
-            await store.tidy()
+            await store.compact_stats()
             assert [worker.id for worker in await store.workers()] == ["stopped"] * known
 
     async def test_one_that_holds_something_is_not_forgotten(self, store: Store) -> None:
         """Its silence is how the janitor knows, long before the lease ends."""
-        await store.beat(beat_of(ANNA))
+        await store.heartbeat(heartbeat_of(WORKER_A))
         task_id = await submit(store)
-        await claim_one(store, worker=ANNA, lease=400 * 86400)
+        await claim_one(store, worker=WORKER_A, lease=400 * 86400)
         store.clock_offset += 3 * 86400
-        await store.tidy()
+        await store.compact_stats()
         assert [task.id for task in await store.lost_leases(30, 10)] == [task_id]
 
     async def test_many_may_beat_at_once(self, store: Store, open_store: OpenStore) -> None:
         stores = [store, await open_store()]
-        await asyncio.gather(*(stores[turn % 2].beat(beat_of(f"worker-{turn % 5}")) for turn in range(20)))
+        await asyncio.gather(*(stores[turn % 2].heartbeat(heartbeat_of(f"worker-{turn % 5}")) for turn in range(20)))
         assert {worker.id for worker in await store.workers()} == {f"worker-{number}" for number in range(5)}
 
 

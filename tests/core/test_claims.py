@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tasklib.core import claims, decide
-from tasklib.core.claims import Approach
+from tasklib.core.claims import ClaimAttempt
 from tasklib.core.errors import (
     InvalidOption,
     InvalidWorkerId,
@@ -43,7 +43,7 @@ OVER = [
 
 @pytest.mark.parametrize("found", [task("pending"), task("failed")])
 def test_what_waits_may_be_taken_and_not_settled(found: Task):
-    assert claims.approach(found, "anna") is Approach.TAKE
+    assert claims.attempt_of(found, "anna") is ClaimAttempt.NEW
     with pytest.raises(TaskNotClaimed):
         claims.holding(found, "anna", None)
     with pytest.raises(TaskNotClaimed):
@@ -51,8 +51,8 @@ def test_what_waits_may_be_taken_and_not_settled(found: Task):
 
 
 def test_what_runs_is_its_workers():
-    assert claims.approach(RUNNING, "anna") is Approach.RENEW
-    assert claims.approach(RUNNING, "bert") is Approach.CONTEST
+    assert claims.attempt_of(RUNNING, "anna") is ClaimAttempt.EXTEND
+    assert claims.attempt_of(RUNNING, "bert") is ClaimAttempt.TAKEOVER
     for version in (None, 7):
         claim = claims.holding(RUNNING, "anna", version)
         assert (claim.id, claim.version, claim.worker_id, claim.attempt) == (ID, 7, "anna", 2)
@@ -69,7 +69,7 @@ def test_others_and_earlier_claims_are_refused(worker: str, version: int | None)
 @pytest.mark.parametrize(("found", "error"), OVER, ids=lambda value: getattr(value, "state", None))
 def test_what_is_over_is_nobodys(found: Task, error: type[TaskConflict]):
     with pytest.raises(error) as caught:
-        claims.approach(found, "anna")
+        claims.attempt_of(found, "anna")
     assert type(caught.value) is error
     with pytest.raises(error) as caught:
         claims.holding(found, "anna", None)
@@ -78,11 +78,11 @@ def test_what_is_over_is_nobodys(found: Task, error: type[TaskConflict]):
 
 def test_only_a_lease_that_ran_out_is_taken_over():
     with pytest.raises(TaskAlreadyClaimed) as caught:
-        claims.contest(RUNNING, NOON - timedelta(seconds=1), "gone")
+        claims.take_over(RUNNING, NOON - timedelta(seconds=1), "gone")
     assert (caught.value.worker_id, caught.value.version) == ("anna", 7)
-    assert claims.contest(RUNNING, NOON, "gone") == decide.expire(RUNNING, "gone")
+    assert claims.take_over(RUNNING, NOON, "gone") == decide.expire(RUNNING, "gone")
     unleased = task("running", worker_id="anna", locked_until=None)
-    assert claims.contest(unleased, NOON, "gone") == decide.expire(unleased, "gone")
+    assert claims.take_over(unleased, NOON, "gone") == decide.expire(unleased, "gone")
 
 
 def test_the_claim_of_a_running_task_is_settled_like_any_other():

@@ -185,7 +185,7 @@ def test_a_text_with_too_many_digits_is_refused():
         decode("1" * (MAX_DIGITS + 1), field="payload")
 
 
-def verdict(check: Any, *arguments: Any) -> Any:
+def write_result(check: Any, *arguments: Any) -> Any:
     try:
         return decode(check(*arguments, field="payload"))
     except InvalidValue as refused:
@@ -210,13 +210,13 @@ anything = st.recursive(
 @settings(max_examples=400)
 @given(anything, st.booleans())
 def test_a_serialisers_text_gets_the_same_verdict(value: Any, ascii_only: bool):
-    assert same(verdict(vet, dumps(value, ascii_only=ascii_only)), verdict(encode, value))
+    assert same(write_result(vet, dumps(value, ascii_only=ascii_only)), write_result(encode, value))
 
 
 @given(values)
 def test_pydantics_text_gets_the_same_verdict(value: Any):
     text = pydantic_core.to_json(value).decode()
-    assert same(verdict(vet, text), value)
+    assert same(write_result(vet, text), value)
     assert vet(vet(text, field="payload"), field="payload") == vet(text, field="payload")
 
 
@@ -248,9 +248,9 @@ def test_vet_agrees_with_encode_at_the_limits(value: Any, ascii_only: bool):
     if ascii_only and not text.isascii():
         raise AssertionError(text)
     if len(text) > MAX_BYTES:
-        assert verdict(vet, text) == "invalid_value"
+        assert write_result(vet, text) == "invalid_value"
     else:
-        assert same(verdict(vet, text), verdict(encode, value))
+        assert same(write_result(vet, text), write_result(encode, value))
 
 
 @settings(max_examples=400)
@@ -276,7 +276,7 @@ def test_one_at_the_limits_among_many_gets_its_own_verdict(value: Any):
     def last_of_many(text: str, *, field: str) -> str:
         return vet_all(["{}", "[1]", text], field=field)[-1]
 
-    assert same(verdict(last_of_many, text), verdict(vet, text))
+    assert same(write_result(last_of_many, text), write_result(vet, text))
 
 
 SETTLED = {

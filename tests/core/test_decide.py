@@ -8,7 +8,7 @@ import pytest
 
 from tasklib.core import decide
 from tasklib.core.codec import ERROR_LIMIT
-from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED, Change, Verdict, bucket_of, judge
+from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED, Change, WriteResult, bucket_of, explain_miss
 from tasklib.core.errors import (
     MaxAttemptsReached,
     TaskCancelled,
@@ -365,14 +365,14 @@ class TestJudge:
         )
 
     def test_a_row_that_is_gone_is_missing(self):
-        assert {judge(change, None) for change in self.changes} == {Verdict.MISSING}
+        assert {explain_miss(change, None) for change in self.changes} == {WriteResult.MISSING}
 
     def test_a_row_as_this_write_would_have_left_it_is_already(self):
-        assert {judge(change, self.written(change)) for change in self.changes} == {Verdict.ALREADY}
+        assert {explain_miss(change, self.written(change)) for change in self.changes} == {WriteResult.DUPLICATE}
 
     def test_a_row_cancelled_by_this_write_is_already(self):
         asked = [(change, change.if_asked) for change in self.changes if change.if_asked is not None]
-        assert {judge(change, self.written(stopped)) for change, stopped in asked} == {Verdict.ALREADY}
+        assert {explain_miss(change, self.written(stopped)) for change, stopped in asked} == {WriteResult.DUPLICATE}
         for change, stopped in asked:
             assert decide.written(change, self.written(stopped)) is stopped
 
@@ -387,18 +387,18 @@ class TestJudge:
             for other in forms:
                 same_end = other.error == (change.if_asked and change.if_asked.error) and other.state == "cancelled"
                 if other is not change and not same_end:
-                    assert judge(change, self.written(other)) is Verdict.LOST, (change, other)
+                    assert explain_miss(change, self.written(other)) is WriteResult.STALE, (change, other)
 
     def test_a_row_that_has_moved_on_since_is_lost(self):
         for change in self.changes:
             later = replace(self.written(change), version=(change.version or 0) + 2)
-            assert judge(change, later) is Verdict.LOST
+            assert explain_miss(change, later) is WriteResult.STALE
 
     def test_a_row_that_was_never_touched_is_lost(self):
         for change in self.changes:
-            assert judge(change, running()) is Verdict.LOST
-            assert judge(change, running(locked_until=NOON + timedelta(hours=1))) is Verdict.LOST
+            assert explain_miss(change, running()) is WriteResult.STALE
+            assert explain_miss(change, running(locked_until=NOON + timedelta(hours=1))) is WriteResult.STALE
 
     def test_a_write_guarded_by_name_alone_cannot_know(self):
         for change in self.changes:
-            assert judge(change._replace(version=None), self.written(change)) is Verdict.LOST
+            assert explain_miss(change._replace(version=None), self.written(change)) is WriteResult.STALE

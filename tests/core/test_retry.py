@@ -41,7 +41,7 @@ def test_the_queues_sixth_delay_is_under_three_hours_and_the_seventh_the_cap():
     assert RetryPolicy.QUEUE.delay(7) == RetryPolicy.QUEUE.delay(8) == 6 * HOUR
 
 
-def test_the_claim_door_waits_not_at_all():
+def test_the_claim_api_waits_not_at_all():
     assert [RetryPolicy.AT_ONCE.delay(retry, 1) for retry in (1, 2, 100, 10**6)] == [0, 0, 0, 0]
 
 

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 import tasklib
+from tasklib.api.sync import run_sync
 from tasklib.core.registry import default_registry
-from tasklib.doors.blocking import run_blocking
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -33,5 +33,5 @@ async def engine(backend_url: str) -> AsyncIterator[Engine]:
     yield engine
     last = use_engine(before)
     for used in {engine, last or engine}:
-        run_blocking(used.close())
+        run_sync(used.close())
         await used.close()

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 import tasklib
+from tasklib.api.decorator import task
 from tasklib.core import decide
 from tasklib.core.outcome import Completed
 from tasklib.core.registry import Registry
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim
-from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ClaimRequest
@@ -59,7 +59,7 @@ async def claim(engine: Engine, worker_id: str) -> Claim:
 async def complete(engine: Engine, claimed: Claim) -> None:
     """What a worker does last."""
     change = decide.settle(claimed, Completed('{"value":true}', run_ms=6000), RetryPolicy())
-    assert await (await engine.store()).settle([change]) == [decide.Verdict.APPLIED]
+    assert await (await engine.store()).settle([change]) == [decide.WriteResult.APPLIED]
 
 
 # -- Real Example Records ----------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 import tasklib
+from tasklib.api.decorator import task
 from tasklib.core.registry import Registry
-from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -272,10 +272,13 @@ async def test_a_row_locked_by_a_persons_query_is_left_alone_and_then_runs(engin
 
     await drain_async(engine, registry=registry)
 
-    assert ((await engine.need(locked)).state, (await engine.need(free)).state) == ("pending", "completed")
+    assert ((await engine.get_or_raise(locked)).state, (await engine.get_or_raise(free)).state) == (
+        "pending",
+        "completed",
+    )
     psql.rollback()
     await drain_async(engine, registry=registry)
-    assert (await engine.need(locked)).state == "completed"
+    assert (await engine.get_or_raise(locked)).state == "completed"
 
 
 # -- cleanup -----------------------------------------------------------------------------------------------------------

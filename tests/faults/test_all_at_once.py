@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tasklib import Config, TaskState
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TaskLibError
 from tasklib.core.task import Claim, Task
 from tasklib.engine.engine import Engine
@@ -43,13 +43,13 @@ async def test_exactly_one_wins_each_version(request: pytest.FixtureRequest, bac
 
         async def complete(engine: Engine, claimed: Claim = running, gate: asyncio.Event = may_complete) -> bool:
             await gate.wait()
-            [verdict] = await (await engine.store()).settle([completed(claimed)])
-            return verdict is Verdict.APPLIED
+            [write_result] = await (await engine.store()).settle([completed(claimed)])
+            return write_result is WriteResult.APPLIED
 
         async def expire(engine: Engine, looked_at: Task = looked_at, gate: asyncio.Event = may_complete) -> bool:
-            [verdict] = await (await engine.store()).settle([expired(looked_at)])
+            [write_result] = await (await engine.store()).settle([expired(looked_at)])
             gate.set()
-            return verdict is Verdict.APPLIED
+            return write_result is WriteResult.APPLIED
 
         acts: list[Callable[[Engine], Awaitable[Any]]] = [
             complete,

@@ -53,11 +53,14 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
             long = [await app.tells_the_time.submit_async(str(gate)) for _ in range(4)]  # as many as both have slots
             await eventually_async(lambda: len({line[-1] for line in fleet.journal}) == 2, LONG)
             waits = await app.work.options(delay_seconds=off_by / 2).submit_async(1)
-            leases = [(await engine.need(handle.id)).locked_until for handle in long]
+            leases = [(await engine.get_or_raise(handle.id)).locked_until for handle in long]
 
             async def all_extended() -> bool:
                 return all(
-                    [(await engine.need(each.id)).locked_until != was for each, was in zip(long, leases, strict=True)]
+                    [
+                        (await engine.get_or_raise(each.id)).locked_until != was
+                        for each, was in zip(long, leases, strict=True)
+                    ]
                 )
 
             await eventually_async(all_extended, LONG)
@@ -66,12 +69,12 @@ async def test_nothing_changes(request: pytest.FixtureRequest, backend: str, off
             now = time.time()
             assert {round((float(each) - now) / off_by) for each in told} == {-1, 1}, "their clocks really are wrong"
             for handle in long:
-                done = await engine.need(handle.id)
+                done = await engine.get_or_raise(handle.id)
                 assert (done.state, done.attempts) == (TaskState.COMPLETED, 1), "no lease was taken for expired"
                 for moment in (done.started_at, done.completed_at):
                     assert moment is not None
                     assert abs(moment.timestamp() - now) < LONG, "the database's clock is in the row"
-            assert (await engine.need(waits.id)).state == TaskState.PENDING
+            assert (await engine.get_or_raise(waits.id)).state == TaskState.PENDING
             assert sum(fleet.starts("tells_the_time").values()) == 4
             assert all(worker.process.poll() is None for worker in workers)
 
@@ -91,11 +94,11 @@ async def test_a_clock_that_is_set_takes_no_task_from_its_worker(sqlite_url: str
             running = [await app.tells_the_time.submit_async(str(gate)) for _ in range(4)]
             await eventually_async(lambda: len({line[-1] for line in fleet.journal}) == 2, LONG)
             clock.set_clock(file, step)
-            leases = [(await engine.need(handle.id)).locked_until for handle in running]
+            leases = [(await engine.get_or_raise(handle.id)).locked_until for handle in running]
 
             async def all_extended() -> bool:
                 """For longer than a dead worker is waited for."""
-                found = [(await engine.need(handle.id)).locked_until for handle in running]
+                found = [(await engine.get_or_raise(handle.id)).locked_until for handle in running]
                 enough = timedelta(seconds=2 * dead_after)
                 return all(now and was and now - was > enough for now, was in zip(found, leases, strict=True))
 
@@ -104,5 +107,5 @@ async def test_a_clock_that_is_set_takes_no_task_from_its_worker(sqlite_url: str
             told = [float(await handle.result_async(LONG)) for handle in running]
             assert {round((each - time.time()) / HOUR) for each in told} == {step / HOUR}, "it really was set"
             for handle in running:
-                done = await engine.need(handle.id)
+                done = await engine.get_or_raise(handle.id)
                 assert (done.state, done.attempts) == (TaskState.COMPLETED, 1)

@@ -90,7 +90,7 @@ async def test_a_long_idle_transaction_holds_up_only_the_rows_it_locked(
     await eventually_async(the_others_ran, LONG)
     with pytest.raises(StoreBusy):
         await queue.cancel(held.id)
-    assert (await queue.need(held.id)).state == TaskState.PENDING
+    assert (await queue.get_or_raise(held.id)).state == TaskState.PENDING
     somebody.rollback()
     assert await held.result_async(LONG) == 2
 

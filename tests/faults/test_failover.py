@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from tasklib import Config, TaskState
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
 from tasklib.engine.engine import Engine
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import Filter
 from tests.conformance.builders import apply, claim, completed, fetch, submit
 from tests.faults.standby import Standby, url_of, wait_for_standby
@@ -82,7 +82,7 @@ async def test_an_asynchronous_failover_loses_the_tail_and_nothing_else(
         assert there == [False] * 50 + [True], "the tail is lost"
         [fresh] = await claim(holder, 1, names=["held"], worker="another")
         assert (fresh.id, fresh.version) == (stale.id, stale.version), "the same version is given out twice"
-        assert await holder.settle([completed(stale, "stale")]) == [Verdict.LOST]
+        assert await holder.settle([completed(stale, "stale")]) == [WriteResult.STALE]
         await apply(holder, completed(fresh, "fresh"))
         assert (await fetch(holder, contended)).result == {"value": "fresh"}
 

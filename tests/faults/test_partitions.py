@@ -10,8 +10,8 @@ import pytest
 from tasklib import Config, TaskState
 from tasklib.core.errors import TRANSIENT
 from tasklib.engine.engine import Engine
-from tasklib.stores.postgres import PostgresStore
-from tests.conformance.builders import ANNA, claim, completed, lease_of, new_task, submit_several
+from tasklib.stores.sql.postgres import PostgresStore
+from tests.conformance.builders import WORKER_A, claim, completed, lease_of, new_task, submit_several
 from tests.queues import as_default
 from tests.stores.proxy import WAYS, Proxy, Way
 from tests.waiting import eventually_async
@@ -47,7 +47,7 @@ async def test_every_call_ends_with_its_deadline_when_one_way_is_silent(proxy: P
     for call in (
         lambda: store.insert([doubtful]),
         lambda: store.settle([completed(claimed)]),
-        lambda: store.extend(ANNA, [lease_of(claimed)], 60),
+        lambda: store.extend(WORKER_A, [lease_of(claimed)], 60),
     ):
         begun = time.monotonic()
         with pytest.raises(TRANSIENT):
@@ -75,10 +75,10 @@ async def test_shorter_than_the_lease_it_costs_nothing(proxy: Proxy, queue: Engi
             proxy.freeze()
             await eventually_async(lambda: "heartbeat not confirmed" in silent.said, LONG)
             proxy.thaw()
-            before = (await queue.need(handle.id)).locked_until
+            before = (await queue.get_or_raise(handle.id)).locked_until
 
             async def extended() -> bool:
-                return (await queue.need(handle.id)).locked_until != before
+                return (await queue.get_or_raise(handle.id)).locked_until != before
 
             await eventually_async(extended, LONG)
             gate.touch()
@@ -121,7 +121,7 @@ async def test_longer_than_the_lease_the_other_side_completes(
             assert await again.result_async(LONG) == 8, "with the line back it works on"
         finally:
             other.stop()
-        assert await queue.need(handle.id) == done
+        assert await queue.get_or_raise(handle.id) == done
         assert len(silent.said.splitlines()) < 100, "no flood of log lines"
 
 

@@ -11,11 +11,12 @@ import pytest
 from tasklib import Config, TaskState
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import Filter
 from tests.conformance import OpenStore
 from tests.conformance.batches import Batches
 from tests.conformance.cancelling import Cancelling
+from tests.conformance.claim_by_id import Taking
 from tests.conformance.claiming import Claiming
 from tests.conformance.controls import ControlsKept
 from tests.conformance.deleting import Deleting
@@ -25,14 +26,13 @@ from tests.conformance.guards import Guards
 from tests.conformance.keys import Keys
 from tests.conformance.leases import Leases
 from tests.conformance.limits import ConcurrencyLimits, RateLimits
-from tests.conformance.looking import Looking
 from tests.conformance.lost import LostLeases
 from tests.conformance.pausing import Pausing
 from tests.conformance.races import Races
+from tests.conformance.reads import Looking
 from tests.conformance.schema import Schema
 from tests.conformance.settling import Settling
 from tests.conformance.submitting import Submitting
-from tests.conformance.taking import Taking
 from tests.conformance.values import Values
 from tests.faults.pgbouncer import PgBouncer, pgbouncer
 from tests.waiting import eventually_async

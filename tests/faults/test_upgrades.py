@@ -13,10 +13,10 @@ from tasklib import Config, StoreBusy
 from tasklib.engine.backends import make_store
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.postgres import schema as postgres_schema
-from tasklib.stores.queries import Step
 from tasklib.stores.sql.migrate import STEPS
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.postgres import schema as postgres_schema
+from tasklib.stores.sql.queries import Step
 from tests.conformance.builders import submit
 from tests.waiting import eventually_async
 from tests.worker import app

@@ -3,13 +3,13 @@
 from tests.guards.fencing import SQLITE, one, suite
 from tests.guards.guard import Cut, Guard
 
-CLAIM = "stores/postgres/claim.sql"
+CLAIM = "stores/sql/postgres/claim.sql"
 SUBMIT = "stores/sql/submit.py"
 CORE_LIMITS = "core/limits.py"
-NATS_CLAIMS = "stores/nats/claims.py"
+NATS_CLAIMS = "stores/nats/claim.py"
 SQL_CLAIM = "stores/sql/claim.py"
-SQLITE_CLAIM = "stores/sqlite/claim.sql"
-SQLITE_CLAIMING = "stores/sqlite/claiming.py"
+SQLITE_CLAIM = "stores/sql/sqlite/claim.sql"
+SQLITE_CLAIMING = "stores/sql/sqlite/claiming.py"
 DUE = ('"due": _DUE,', '"due": "true",')
 ONCE = "test_a_task_is_claimed_once_however_many_ask_at_once"
 PG = "tests/stores/postgres/test_store.py::"
@@ -21,7 +21,7 @@ NATS_LOST = (
 )
 UNIQUE = "tests/stores/test_constraints.py::test_what_a_unique_index_keeps_out_is_refused_by_its_name"
 TRIGGER = "tests/stores/test_constraints.py::test_what_a_trigger_drops_is_not_called_stored"
-APART = "tests/worker/test_apart.py::"
+ISOLATED = "tests/worker/test_isolation.py::"
 
 
 def each_engine(test: str) -> list[str]:
@@ -31,21 +31,21 @@ def each_engine(test: str) -> list[str]:
 KEYS = (
     one(
         "sqlite: one task for a key",
-        "stores/sqlite/migrations/0001_tasks.sql",
+        "stores/sql/sqlite/migrations/0001_tasks.sql",
         "CREATE UNIQUE INDEX ix_tasks_idempotency_key",
         suite("test_other_arguments_do_not_make_another_task", "sqlite"),
         put="CREATE INDEX ix_tasks_idempotency_key",
     ),
     one(
         "postgres: one task for a key",
-        "stores/postgres/migrations/0001_tasks.sql",
+        "stores/sql/postgres/migrations/0001_tasks.sql",
         "CREATE UNIQUE INDEX ix_tasks_idempotency_key",
         suite("test_fifty_submits_at_once_make_one_task", "postgres"),
         put="CREATE INDEX ix_tasks_idempotency_key",
     ),
     one(
         "nats: one task for a key",
-        "stores/nats/submits.py",
+        "stores/nats/submit.py",
         "if key is not None and key not in self._takeovers:",
         suite("test_other_arguments_do_not_make_another_task", "nats"),
         put="if key is not None:\n                return [[write]]\n            if False:",
@@ -64,7 +64,7 @@ KEPT_OUT = (
     ),
     one(
         "postgres: a submit with a key passes over its key's row alone",
-        "stores/postgres/submit.sql",
+        "stores/sql/postgres/submit.sql",
         "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
         f"{UNIQUE}[postgres-key]",
         put="ON CONFLICT DO NOTHING",
@@ -84,17 +84,17 @@ KEPT_OUT = (
         "nats: a submit whose reply was lost brings nothing back",
         (
             Cut(
-                "stores/nats/submits.py",
+                "stores/nats/submit.py",
                 "if keys.task(task_id) in found]",
                 "if keys.task(task_id) in found and not found[keys.task(task_id)].deleted]",
             ),
-            Cut("stores/nats/submits.py", "list(self._left) if self._tries > 1 else there", "there"),
+            Cut("stores/nats/submit.py", "list(self._left) if self._tries > 1 else there", "there"),
         ),
         (f"{NATS_LOST}[1-key]", f"{NATS_LOST}[3-None]"),
     ),
     one(
         "nats: what another call has submitted is not taken for this one's whole",
-        "stores/nats/submits.py",
+        "stores/nats/submit.py",
         "list(self._left) if self._tries > 1 else there",
         "tests/stores/nats/test_faults.py::test_a_server_that_is_paused_leaves_a_doubt_that_is_resolved",
         put="list(self._left)",
@@ -108,7 +108,7 @@ KEPT_OUT = (
     ),
     one(
         "sqlite: a submit with a key passes over its key's row alone",
-        "stores/sqlite/submit.sql",
+        "stores/sql/sqlite/submit.sql",
         "ON CONFLICT (idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING",
         f"{UNIQUE}[sqlite-key]",
         put="ON CONFLICT DO NOTHING",
@@ -142,7 +142,7 @@ ATTEMPTS = (
         within="def attempts_left",
     ),
     one(
-        "an attempt that lost its worker makes a suspect",
+        "an attempt that lost its worker makes a crashed_before",
         "core/decide.py",
         'record["lost"] = True',
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "sqlite"),
@@ -151,7 +151,7 @@ ATTEMPTS = (
     one(
         "sqlite: what runs alone is not prefetched",
         SQLITE_CLAIMING,
-        "found.alone or found.name in limited",
+        "found.no_prefetch or found.name in limited",
         suite("test_a_last_attempt_is_never_prefetched", "sqlite"),
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "sqlite"),
         put="found.name in limited",
@@ -159,7 +159,7 @@ ATTEMPTS = (
     one(
         "postgres: what runs alone is not prefetched",
         CLAIM,
-        " AND NOT alone)",
+        " AND NOT no_prefetch)",
         suite("test_a_last_attempt_is_never_prefetched", "postgres"),
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "postgres"),
         put=")",
@@ -168,7 +168,7 @@ ATTEMPTS = (
     one(
         "nats: what runs alone is not prefetched",
         NATS_CLAIMS,
-        "(found.alone or allowed.limited(found.name))",
+        "(found.no_prefetch or allowed.limited(found.name))",
         suite("test_a_last_attempt_is_never_prefetched", "nats"),
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "nats"),
         put="allowed.limited(found.name)",
@@ -185,21 +185,21 @@ ATTEMPTS = (
         "stores/nats/record.py",
         " or self._lost(2)",
         suite("test_a_task_that_lost_two_workers_starts_apart", "nats"),
-        within="def apart",
+        within="def isolated",
     ),
     one(
-        "a suspect starts beside nothing that it could take along",
-        "worker/apart.py",
+        "a crashed_before starts beside nothing that it could take along",
+        "worker/isolation.py",
         "if self._clear(now, claimed[0]):",
-        f"{APART}test_a_last_attempt_that_runs_for_long_puts_the_suspect_off_and_nobody_else",
-        f"{APART}test_an_outcome_that_is_not_settled_yet_is_waited_for",
+        f"{ISOLATED}test_a_last_attempt_that_runs_for_long_puts_the_suspect_off_and_nobody_else",
+        f"{ISOLATED}test_an_outcome_that_is_not_settled_yet_is_waited_for",
         put="if True:",
     ),
     one(
-        "nothing is claimed beside a suspect that has just started",
-        "worker/apart.py",
-        "if self._lone in self._flights and left > 0:",
-        f"{APART}test_a_suspect_in_an_idle_worker_starts_alone_and_nothing_is_claimed_until_it_has_proved_itself",
+        "nothing is claimed beside a crashed_before that has just started",
+        "worker/isolation.py",
+        "if self._lone in self._in_flight and left > 0:",
+        f"{ISOLATED}test_a_suspect_in_an_idle_worker_starts_alone_and_nothing_is_claimed_until_it_has_proved_itself",
         put="if False:",
     ),
     one(
@@ -267,7 +267,7 @@ LOCKS = (
     Guard(
         "sqlite: what is not due is not claimed",
         (
-            Cut("stores/sqlite/submit.sql", "due <= now", "true"),
+            Cut("stores/sql/sqlite/submit.sql", "due <= now", "true"),
             Cut(SQLITE_CLAIMING, *DUE),
         ),
         (suite("test_a_delayed_task_is_claimed_when_it_is_due_and_not_before", "sqlite"),),
@@ -320,7 +320,7 @@ LIMITS = (
     ),
     one(
         "postgres: limits are read under the locks of their rows",
-        "stores/postgres/look.sql",
+        "stores/sql/postgres/look.sql",
         " FOR UPDATE",
         f"{PG}test_a_rate_is_read_after_whoever_has_it",
         f"{PG}test_what_runs_is_counted_after_whoever_has_the_limit[claim]",
@@ -455,7 +455,7 @@ LEASES = (
     ),
     one(
         "postgres: a lease that holds is not lost",
-        "stores/postgres/workers.sql",
+        "stores/sql/postgres/workers.sql",
         "coalesce(t.locked_until, '-infinity') < statement_timestamp() + :offset::interval\n",
         suite("test_a_lease_that_ran_out_is_lost", "postgres"),
         put="(:offset::interval IS NOT NULL)\n",
@@ -463,7 +463,7 @@ LEASES = (
     ),
     one(
         "nats: what runs without a lease is lost",
-        "stores/nats/operates.py",
+        "stores/nats/operate.py",
         "found.locked is None or ",
         suite("test_what_runs_without_a_lease_is_lost", "nats"),
         put="found.locked is not None and ",
@@ -475,7 +475,7 @@ LEASES = (
         "if task.locked_until is None or task.locked_until <= now:",
         "tests/core/test_claims.py::test_only_a_lease_that_ran_out_is_taken_over",
         put="if True:",
-        within="def contest",
+        within="def take_over",
     ),
     one(
         "a claim made by hand is settled by its worker only",

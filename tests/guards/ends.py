@@ -9,14 +9,14 @@ ENDING = "tests/cli/test_ending.py::"
 GUARDS = (
     one(
         "a child that dies takes its own children along",
-        "worker/guardian.py",
+        "worker/executors/guardian.py",
         "code = child.wait()\n    end()",
         f"{FAMILIES}test_a_child_that_dies_takes_its_own_children_along",
         put="code = child.wait()",
     ),
     one(
         "a child's group ends when its worker says so, or is gone",
-        "worker/guardian.py",
+        "worker/executors/guardian.py",
         "os.killpg(child.pid, signal.SIGKILL)",
         f"{FAMILIES}test_a_timeout_ends_all_of_it",
         f"{FAMILIES}test_nothing_outlives_its_worker",
@@ -24,14 +24,14 @@ GUARDS = (
     ),
     one(
         "whoever holds a dead child's pipes does not hold up its task",
-        "worker/frames.py",
+        "worker/executors/frames.py",
         "if gone is None:",
         f"{FAMILIES}test_one_that_left_the_group_holds_up_nobody",
         put="if True:",
     ),
     one(
         "a thread that ends gives its place back",
-        "worker/threads.py",
+        "worker/executors/threads.py",
         "self._slots.restore()",
         f"{LEFT_BEHIND}test_a_thread_that_ends_gives_its_place_back",
         put="pass",

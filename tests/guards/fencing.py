@@ -3,10 +3,10 @@
 from tests.guards.guard import Cut, Guard
 
 SUITE = "tests/stores/test_conformance.py::TestStores::"
-SQLITE = "stores/sqlite/queries.sql"
-SQLITE_SETTLE = "stores/sqlite/settle.sql"
-POSTGRES = "stores/postgres/settle.sql"
-NATS = "stores/nats/settles.py"
+SQLITE = "stores/sql/sqlite/queries.sql"
+SQLITE_SETTLE = "stores/sql/sqlite/settle.sql"
+POSTGRES = "stores/sql/postgres/settle.sql"
+NATS = "stores/nats/settle.py"
 
 
 def suite(test: str, store: str, case: str = "") -> str:
@@ -135,14 +135,14 @@ SQLITE_GUARDS = (
     ),
     one(
         "sqlite: a task is deleted under its version",
-        "stores/sqlite/upkeep.sql",
+        "stores/sql/sqlite/upkeep.sql",
         " AND b.version = tasks.version",
         suite("test_a_task_that_moved_on_is_not", "sqlite"),
         within="-- name: delete",
     ),
     one(
         "sqlite: only a finished task is deleted",
-        "stores/sqlite/upkeep.sql",
+        "stores/sql/sqlite/upkeep.sql",
         " AND completed_at IS NOT NULL",
         suite("test_an_unfinished_task_is_not", "sqlite", "running"),
         within="-- name: delete",
@@ -218,14 +218,14 @@ POSTGRES_GUARDS = (
     ),
     one(
         "postgres: a task is deleted under its version",
-        "stores/postgres/upkeep.sql",
+        "stores/sql/postgres/upkeep.sql",
         " AND t.version = b.version",
         suite("test_a_task_that_moved_on_is_not", "postgres"),
         within="-- name: delete",
     ),
     one(
         "postgres: only a finished task is deleted",
-        "stores/postgres/upkeep.sql",
+        "stores/sql/postgres/upkeep.sql",
         " AND coalesce(t.completed_at, 'infinity') < 'infinity'",
         suite("test_an_unfinished_task_is_not", "postgres", "running"),
         within="-- name: delete",
@@ -247,16 +247,16 @@ NATS_GUARDS = (
     Guard(
         "nats: every write expects the revision that was read",
         (
-            Cut("stores/nats/bucket.py", "headers[_EXPECTED] = str(write.expected)", "pass"),
-            Cut("stores/nats/schema.py", "if not await bucket.run(work):", "if False:"),
+            Cut("stores/nats/kv.py", "headers[_EXPECTED] = str(write.expected)", "pass"),
+            Cut("stores/nats/schema.py", "if not await kv.run(work):", "if False:"),
         ),
         (suite("test_one_outcome_of_many_is_recorded", "nats", "0"),),
     ),
     one(
         "nats: a server that does not compare is refused",
         "stores/nats/schema.py",
-        "if not await bucket.run(work):",
-        "tests/stores/nats/test_bucket.py::test_a_server_that_does_not_compare_is_refused",
+        "if not await kv.run(work):",
+        "tests/stores/nats/test_kv.py::test_a_server_that_does_not_compare_is_refused",
         put="if False:",
     ),
     one(
@@ -301,13 +301,13 @@ NATS_GUARDS = (
     ),
     one(
         "nats: a task is deleted under its version",
-        "stores/nats/operates.py",
+        "stores/nats/operate.py",
         'record.head["version"] != version or ',
         suite("test_a_task_that_moved_on_is_not", "nats"),
     ),
     one(
         "nats: only a finished task is deleted",
-        "stores/nats/operates.py",
+        "stores/nats/operate.py",
         ' or record.head["completed_at"] is None',
         suite("test_an_unfinished_task_is_not", "nats", "running"),
     ),

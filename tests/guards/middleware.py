@@ -8,8 +8,8 @@ LISTENERS = "tests/worker/test_listeners.py::"
 GUARDS = (
     one(
         "a worker that lost its claim tells no listener",
-        "worker/reporter.py",
-        "if verdict is Verdict.APPLIED or verdict is Verdict.ALREADY:",
+        "worker/completer.py",
+        "if write_result is WriteResult.APPLIED or write_result is WriteResult.DUPLICATE:",
         f"{LISTENERS}test_a_worker_that_lost_its_claim_tells_nothing",
         put="if True:",
     ),
@@ -52,7 +52,7 @@ GUARDS = (
     ),
     one(
         "children run the middleware that their worker has",
-        "worker/processes.py",
+        "worker/executors/processes.py",
         "if unknown:",
         f"{MIDDLEWARE}test_a_child_that_does_not_have_it_is_refused_at_the_start",
         put="if False:",

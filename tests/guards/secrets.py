@@ -71,7 +71,7 @@ MASKS = (
     ),
     one(
         "remote: passwords in URLs are masked in errors",
-        "doors/remote.py",
+        "api/remote.py",
         'mask_text(f"{self._url} cannot be reached: {type(error).__name__} {error}")',
         "tests/test_refused_connections.py::test_a_server_that_cannot_be_reached",
         put='f"{self._url} cannot be reached"',
@@ -233,28 +233,28 @@ ESCAPES = (
 FILES = (
     one(
         "sqlite: only the owner may read the file",
-        "stores/sqlite/filesystem.py",
+        "stores/sql/sqlite/filesystem.py",
         "0o600",
         "tests/stores/sqlite/test_file.py::test_only_the_owner_may_read_the_file",
         put="0o666",
     ),
     one(
         "sqlite: only the owner may ring",
-        "stores/sqlite/wake.py",
+        "stores/sql/sqlite/notify.py",
         "os.mkfifo(draft, 0o600)",
         "tests/stores/sqlite/test_file.py::test_only_the_owner_may_read_the_file",
         put="os.mkfifo(draft, 0o666)",
     ),
     one(
         "sqlite: only the owner sees who listens",
-        "stores/sqlite/wake.py",
+        "stores/sql/sqlite/notify.py",
         "mode=0o700",
         "tests/stores/sqlite/test_file.py::test_only_the_owner_may_read_the_file",
         put="mode=0o777",
     ),
     one(
         "sqlite: a network file system is refused",
-        "stores/sqlite/filesystem.py",
+        "stores/sql/sqlite/filesystem.py",
         "if kind is not None:",
         "tests/stores/sqlite/test_file.py::test_a_network_file_system_is_refused",
         put="if False:",

@@ -2,8 +2,8 @@
 
 from tests.guards.fencing import one
 
-LANE = "stores/sqlite/lane.py"
-FILE = "stores/sqlite/filesystem.py"
+LANE = "stores/sql/sqlite/connection_thread.py"
+FILE = "stores/sql/sqlite/filesystem.py"
 NAMES = "tests/stores/sqlite/test_names.py::"
 GONE = f"{NAMES}test_nothing_is_acknowledged_once_the_file_is_gone"
 
@@ -35,13 +35,13 @@ FILES = (
     one(
         "sqlite: a process does not open two files under one name",
         LANE,
-        "if (gone := lane._gone()) is not None:",
+        "if (gone := thread._gone()) is not None:",
         f"{NAMES}test_another_store_of_the_process_does_not_open_what_took_the_place_of_the_file",
         put="if (gone := None) is not None:",
     ),
     one(
         "a worker does not wait for a file that is gone",
-        "worker/intake.py",
+        "worker/fetcher.py",
         "        except StoreGone:\n            raise",
         "tests/worker/test_recovery.py::test_a_worker_does_not_wait_for_a_file_that_is_gone",
         put="        except ZeroDivisionError:\n            raise",
@@ -58,7 +58,7 @@ FILES = (
 CLOCKS = (
     one(
         "sqlite: leases and heartbeats go by the clock that is never set",
-        "stores/sqlite/clock.py",
+        "stores/sql/sqlite/clock.py",
         "if self._added_ms is None else",
         "tests/stores/sqlite/test_clock.py::test_a_worker_that_lives_is_not_lost[forward]",
         "tests/stores/sqlite/test_clock.py::test_a_worker_that_died_is_lost_in_time[back]",
@@ -67,7 +67,7 @@ CLOCKS = (
     ),
     one(
         "sqlite: all processes on a file have one steady clock",
-        "stores/sqlite/clock.py",
+        "stores/sql/sqlite/clock.py",
         "if boot is not None:",
         "tests/stores/sqlite/test_clock.py::test_a_worker_that_lives_is_not_lost[forward]",
         put="if boot is not None and self._added_ms is not None:",

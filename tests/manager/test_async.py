@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tasklib import AsyncTaskManager, StoreClosed, StoreError, TaskAlreadyClaimed, TaskManager, TaskStatus
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.sql.sqlite import SqliteStore
 
 
 def verbs(kind: type) -> dict[str, inspect.Signature]:

@@ -14,7 +14,7 @@ from tasklib import (
     TaskStatus,
     WrongWorker,
 )
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
 from tests.waiting import eventually
 
 
@@ -94,7 +94,7 @@ def test_a_claim_that_ran_out_is_taken_over_by_the_next_claim(manager: TaskManag
     taken = other.claim(task_id, "worker-b")
     assert (taken.claimed_by, taken.attempts) == ("worker-b", 2)
     assert "worker-a vanished" in (taken.error or "")
-    (entry,) = run_blocking(manager.engine.need(task_id)).history
+    (entry,) = run_sync(manager.engine.get_or_raise(task_id)).history
     assert (entry["attempt"], entry["worker"], entry["lost"]) == (1, "worker-a", True)
     with pytest.raises(WrongWorker):
         manager.complete(task_id, 1, worker_id="worker-a")
@@ -187,17 +187,17 @@ def test_the_janitor_of_other_workers_leaves_claims_alone_until_they_run_out(man
     before = manager.claim(task_id, "worker-a")
     manager.engine.advance(45)
     assert manager.engine.config.dead_after_seconds < 45
-    assert run_blocking(manager.engine.expire()) == 0
+    assert run_sync(manager.engine.expire()) == 0
     assert manager.get(task_id) == before
     manager.engine.advance(16)
-    assert run_blocking(manager.engine.expire()) == 1
+    assert run_sync(manager.engine.expire()) == 1
     with pytest.raises(TaskNotClaimed):
         manager.complete(task_id, worker_id="worker-a")
     assert manager.get(task_id).status == TaskStatus.PENDING
 
 
 def test_a_manager_forgets_the_oldest_of_very_many_claims(manager: TaskManager, monkeypatch):
-    monkeypatch.setattr("tasklib.doors.manager._REMEMBERED", 2)
+    monkeypatch.setattr("tasklib.api.manager._REMEMBERED", 2)
     for number in range(3):
         manager.submit(number)
     first, second, _ = manager.claim_next("worker-a", limit=3)

@@ -22,7 +22,7 @@ from tasklib import (
     TaskStatus,
     WrongWorker,
 )
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
 from tasklib.stores.values import ControlChange
 
 SETTLES: dict[str, Callable[..., Any]] = {
@@ -37,7 +37,7 @@ each_settle = pytest.mark.parametrize("settle", SETTLES.values(), ids=SETTLES)
 def over(manager: TaskManager, status: TaskStatus) -> UUID:
     task_id = manager.submit(1, max_attempts=1)
     if status == TaskStatus.CANCELLED:
-        run_blocking(manager.engine.cancel(task_id))
+        run_sync(manager.engine.cancel(task_id))
         return task_id
     manager.claim(task_id, "worker-a")
     if status == TaskStatus.COMPLETED:
@@ -106,7 +106,7 @@ def test_what_is_not_due_cannot_be_claimed(manager: TaskManager):
 @pytest.mark.parametrize("name", ["default", ""])
 def test_what_is_paused_or_at_its_limit_cannot_be_claimed(manager: TaskManager, name: str, control: dict[str, Any]):
     first, second = manager.submit(1), manager.submit(2)
-    run_blocking(manager.engine.control(ControlChange(name=name, **control)))
+    run_sync(manager.engine.control(ControlChange(name=name, **control)))
     if "operator_rate" in control:
         manager.claim(first, "worker-a")
     before = manager.get(second)
@@ -114,7 +114,7 @@ def test_what_is_paused_or_at_its_limit_cannot_be_claimed(manager: TaskManager, 
         manager.claim(second, "worker-a")
     assert manager.claim_next("worker-a") == []
     assert manager.get(second) == before
-    run_blocking(manager.engine.control(ControlChange(name=name, paused=False, concurrency=None, operator_rate=None)))
+    run_sync(manager.engine.control(ControlChange(name=name, paused=False, concurrency=None, operator_rate=None)))
     assert manager.claim(second, "worker-a").attempts == 1
 
 

@@ -1,4 +1,4 @@
-"""The patterns of use, and the same tasks seen through the other doors."""
+"""The patterns of use, and the same tasks seen through the other APIs."""
 
 import base64
 from dataclasses import replace
@@ -15,12 +15,12 @@ from tasklib import (
     TaskStatus,
     TaskWorker,
 )
+from tasklib.api.decorator import task as task_decorator
+from tasklib.api.manager import managed
+from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.core.registry import Registry
-from tasklib.doors.blocking import run_apart, run_blocking
-from tasklib.doors.functions import task as task_decorator
-from tasklib.doors.managed import managed
 from tasklib.engine.engine import Engine
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tasklib.stores.values import Filter
 
 
@@ -88,7 +88,7 @@ def test_cleanup_of_old_tasks(manager: TaskManager):
     manager.engine.advance(48 * 3600)
     new = manager.submit("new")
     finish(new)
-    now = run_blocking(_now(manager.engine))
+    now = run_sync(_now(manager.engine))
     for task in manager.list(TaskStatus.COMPLETED):
         assert task.completed_at is not None
         if now - task.completed_at > timedelta(hours=24):
@@ -110,7 +110,7 @@ def test_lists_by_status(manager: TaskManager):
     manager.complete(tasks[TaskStatus.COMPLETED], worker_id="worker-a")
     manager.fail(tasks[TaskStatus.FAILED], "no luck", worker_id="worker-a")
     manager.fail(waiting, "no luck", worker_id="worker-a")
-    run_blocking(manager.engine.cancel(tasks[TaskStatus.CANCELLED]))
+    run_sync(manager.engine.cancel(tasks[TaskStatus.CANCELLED]))
     for status, task_id in tasks.items():
         expected = [task_id, waiting] if status == TaskStatus.PENDING else [task_id]
         assert [task.id for task in manager.list(status)] == expected
@@ -120,7 +120,7 @@ def test_lists_by_status(manager: TaskManager):
 
 
 def test_lists_are_whole_however_long(manager: TaskManager, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tasklib.doors.manager._PAGE", 3)
+    monkeypatch.setattr("tasklib.api.manager._PAGE", 3)
     submitted = [manager.submit(number) for number in range(8)]
     named = manager.submit("x", name="mail")
     assert [task.id for task in manager.list()] == [*submitted, named]
@@ -128,18 +128,18 @@ def test_lists_are_whole_however_long(manager: TaskManager, monkeypatch: pytest.
     assert [task.id for task in manager.list(name="mail")] == [named]
 
 
-# -- other doors ------------------------------------------------------------------------------------------------------
+# -- other APIs ------------------------------------------------------------------------------------------------------
 
 
-def test_it_shows_in_the_other_doors(manager: TaskManager):
+def test_it_shows_in_the_other_apis(manager: TaskManager):
     task_id = manager.submit({"n": 1}, idempotency_key="key", max_attempts=5)
-    (row,) = run_blocking(manager.engine.page(Filter(names=["default"]), limit=10)).tasks
+    (row,) = run_sync(manager.engine.page(Filter(names=["default"]), limit=10)).tasks
     assert (row.id, row.state, row.kwargs, row.max_attempts) == (task_id, "pending", {"n": 1}, 5)
     manager.claim(task_id, "worker-a")
-    assert run_blocking(manager.engine.stats())["default"].running == 1
+    assert run_sync(manager.engine.stats())["default"].running == 1
     manager.complete(task_id, [1], worker_id="worker-a")
-    assert run_blocking(manager.engine.need(task_id)).result == {"value": [1]}
-    stats = run_blocking(manager.engine.stats())["default"]
+    assert run_sync(manager.engine.get_or_raise(task_id)).result == {"value": [1]}
+    stats = run_sync(manager.engine.stats())["default"]
     assert (stats.completed, stats.running) == (1, 0)
 
 
@@ -165,7 +165,7 @@ def test_a_task_function_can_run_it(manager: TaskManager):
         return a + b
 
     good, bad = manager.submit({"a": 1, "b": 2}, name="add"), manager.submit([1, 2], name="add")
-    run_apart(TaskWorker(registry=registry, engine=manager.engine, burst=True, handle_signals=False).run())
+    run_in_new_thread(TaskWorker(registry=registry, engine=manager.engine, burst=True, handle_signals=False).run())
     assert manager.get(good).result == 3
     refused = manager.get(bad)
     assert (refused.status, refused.attempts) == (TaskStatus.FAILED, 1)
@@ -179,8 +179,8 @@ def test_a_handlers_failure_is_pending_again_at_once(manager: TaskManager):
     assert (manager.get(task_id).status, manager.get(task_id).attempts) == (TaskStatus.FAILED, 2)
 
 
-def test_a_task_of_another_door_can_be_claimed(manager: TaskManager):
-    """And what becomes of it follows that door's own rules: here, a retry after some seconds."""
+def test_a_task_of_another_api_can_be_claimed(manager: TaskManager):
+    """And what becomes of it follows that API's own rules: here, a retry after some seconds."""
     queue = TaskQueue(engine=manager.engine, enable_worker=False)
     task_id = queue.enqueue("crawl", {"url": "https://example.com"})
     (task,) = manager.claim_next("worker-a", names=["crawl"])
@@ -188,7 +188,7 @@ def test_a_task_of_another_door_can_be_claimed(manager: TaskManager):
     manager.fail(task_id, "no luck", worker_id="worker-a")
     assert manager.get(task_id).status == TaskStatus.PENDING
     assert manager.claim_next("worker-a", names=["crawl"]) == []
-    row = run_blocking(manager.engine.need(task_id))
+    row = run_sync(manager.engine.get_or_raise(task_id))
     assert row.next_retry_at is not None
     assert 7 < (row.next_retry_at - row.updated_at).total_seconds() < 13
     before = manager.retry(task_id)
@@ -204,12 +204,12 @@ def test_an_operators_retry_gives_all_attempts_anew(manager: TaskManager):
     """Unlike the manager's own."""
     task_id = manager.submit(1, max_attempts=1)
     with pytest.raises(TaskNotFailed):
-        run_blocking(manager.engine.retry(task_id))
+        run_sync(manager.engine.retry(task_id))
     manager.claim(task_id, "worker-a")
     manager.fail(task_id, "no luck", worker_id="worker-a")
-    run_blocking(manager.engine.retry(task_id))
+    run_sync(manager.engine.retry(task_id))
     assert manager.get(task_id).attempts == 0
-    stats = run_blocking(manager.engine.stats())["default"]
+    stats = run_sync(manager.engine.stats())["default"]
     assert (stats.failed, stats.pending) == (0, 1)
 
 
@@ -217,9 +217,9 @@ def test_a_retry_takes_a_failure_out_of_the_figures(manager: TaskManager):
     task_id = manager.submit(1)
     manager.claim(task_id, "worker-a")
     manager.fail(task_id, "broken", worker_id="worker-a", retryable=False)
-    assert run_blocking(manager.engine.stats())["default"].failed == 1
+    assert run_sync(manager.engine.stats())["default"].failed == 1
     manager.retry(task_id)
-    stats = run_blocking(manager.engine.stats())["default"]
+    stats = run_sync(manager.engine.stats())["default"]
     assert (stats.failed, stats.pending) == (0, 1)
 
 
@@ -227,11 +227,11 @@ def test_somebody_who_waits_is_told(manager: TaskManager):
     task_id = manager.submit(1)
     manager.claim(task_id, "worker-a")
     manager.complete(task_id, 7, worker_id="worker-a")
-    assert run_blocking(manager.engine.wait(task_id, 10)).result == {"value": 7}
+    assert run_sync(manager.engine.wait(task_id, 10)).result == {"value": 7}
 
 
 def test_a_row_in_an_unknown_state_is_shown_as_it_is(manager: TaskManager):
-    task = run_blocking(manager.engine.need(manager.submit(1)))
+    task = run_sync(manager.engine.get_or_raise(manager.submit(1)))
     assert managed(replace(task, state="on hold")).status == "on hold"
 
 
@@ -245,7 +245,7 @@ def test_a_store_can_be_given(sqlite_url: str):
         task_id = manager.submit(1)
     with TaskManager(store) as again:
         assert again.get(task_id).payload == 1
-    run_blocking(store.close())
+    run_sync(store.close())
 
 
 def test_without_a_queue_it_is_the_librarys_own(tasklib_queue: Any):

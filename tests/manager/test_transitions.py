@@ -1,4 +1,4 @@
-"""The life of a task in the words of the claim door: each row of its tables of transitions and attempts."""
+"""The life of a task in the words of the claim API: each row of its tables of transitions and attempts."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tasklib import (
     TaskNotTerminal,
     TaskStatus,
 )
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
 
 
 def brief(task: ManagedTask) -> tuple[str, int, str | None]:
@@ -135,7 +135,7 @@ def test_retry_of_what_is_over_is_refused(manager: TaskManager):
     done, stopped = manager.submit(1), manager.submit(2)
     manager.claim(done, "worker-a")
     manager.complete(done, worker_id="worker-a")
-    run_blocking(manager.engine.cancel(stopped))
+    run_sync(manager.engine.cancel(stopped))
     with pytest.raises(TaskCompleted):
         manager.retry(done)
     with pytest.raises(TaskCancelled):
@@ -174,7 +174,7 @@ def test_a_release_gives_the_attempt_back(manager: TaskManager):
 def test_what_was_asked_to_stop_and_does_not_complete_is_cancelled(manager: TaskManager, end: str):
     task_id = manager.submit(1)
     manager.claim(task_id, "worker-a")
-    run_blocking(manager.engine.cancel(task_id))
+    run_sync(manager.engine.cancel(task_id))
     assert manager.extend(task_id, worker_id="worker-a").cancel_requested
     if end == "fail":
         manager.fail(task_id, "stopped", worker_id="worker-a")
@@ -215,7 +215,7 @@ def test_a_failed_task_can_be_deleted_and_one_that_waits_for_its_retry_not(manag
 def test_the_row_says_it_all_to_whoever_settles_it(manager: TaskManager):
     """Back to pending at once, whatever retry policy the other side has."""
     task_id = manager.submit(1)
-    row = run_blocking(manager.engine.need(task_id))
+    row = run_sync(manager.engine.get_or_raise(task_id))
     assert row.retry_policy == {"base": 0.0, "multiplier": 1.0, "cap": 0.0, "jitter": 0.0}
     assert row.max_retries == -1
 
@@ -226,7 +226,7 @@ def test_attempts_that_did_not_complete_are_in_the_history(manager: TaskManager)
     manager.fail(task_id, "no luck", worker_id="worker-a")
     manager.claim(task_id, "worker-b")
     manager.retry(task_id)
-    history = run_blocking(manager.engine.need(task_id)).history
+    history = run_sync(manager.engine.get_or_raise(task_id)).history
     assert [(entry["attempt"], entry["worker"]) for entry in history] == [(1, "worker-a"), (2, "worker-b")]
     assert history[0]["error"] == "no luck"
     assert "taken back" in history[1]["error"]

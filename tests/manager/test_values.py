@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasklib import InvalidConfig, InvalidInput, InvalidOption, InvalidValue, TaskManager
-from tasklib.core.envelope import pack, unpack
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
+from tasklib.core.bytes_json import pack, unpack
 from tests.conformance.builders import same_value
 
 VALUES: list[Any] = [
@@ -81,12 +81,12 @@ def test_every_value_is_told_apart(value: Any):
 
 
 def test_bytes_can_be_read_by_people(manager: TaskManager):
-    """In psql, in the dashboard, through the other doors."""
-    row = run_blocking(manager.engine.need(manager.submit(b"hello")))
+    """In psql, in the dashboard, through the other APIs."""
+    row = run_sync(manager.engine.get_or_raise(manager.submit(b"hello")))
     assert row.kwargs == {"$bytes": "aGVsbG8="}
 
 
-def test_a_task_of_another_door_is_shown_as_it_is(manager: TaskManager):
+def test_a_task_of_another_api_is_shown_as_it_is(manager: TaskManager):
     """Also one that merely looks packed."""
     assert unpack({"$bytes": "no base64"}) == {"$bytes": "no base64"}
     assert unpack({"$bytes": None}) == {"$bytes": None}
@@ -220,7 +220,7 @@ def test_what_is_no_queue_is_refused():
 def test_options_are_kept(manager: TaskManager):
     later = datetime(2999, 1, 1, tzinfo=UTC)
     task_id = manager.submit(1, name="mail", run_at=later, priority=-7, tags={"team": "blue"}, timeout_seconds=9)
-    row = run_blocking(manager.engine.need(task_id))
+    row = run_sync(manager.engine.get_or_raise(task_id))
     assert (row.name, row.scheduled_at, row.priority, row.tags, row.timeout_seconds) == (
         "mail",
         later,

@@ -15,7 +15,7 @@ from psycopg import sql
 
 from tasklib.engine.backends import make_store
 from tasklib.engine.config import Config
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.nats_servers import ask
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from uuid import UUID
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.task import Task
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter, NameStats
 from tests.model import laws
 from tests.model.benches import PATIENCE, Bench, Benches
@@ -114,6 +114,6 @@ class Ground(RuleBasedStateMachine):
 
 def kind_of(answer: object) -> str:
     """What to count an answer as."""
-    if isinstance(answer, list) and answer and isinstance(answer[0], Verdict):
+    if isinstance(answer, list) and answer and isinstance(answer[0], WriteResult):
         return str(answer[0])
     return "some" if answer else "nothing"

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from tasklib.core import decide
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import MaxAttemptsReached
 from tasklib.core.task import Task
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.model import laws
 from tests.model.benches import Bench
@@ -48,7 +48,7 @@ class Operating(Ground):
                 self._decided(seen, decide.cancel, self.model.cancel(seen.row), via)
             case "retry":
                 expected = self.model.retry(seen.row)
-                if expected is Verdict.APPLIED:
+                if expected is WriteResult.APPLIED:
                     self.retried.add(seen.row["id"])
                 self._decided(seen, decide.retry_by_hand, expected, via)
             case "resume":
@@ -69,11 +69,11 @@ class Operating(Ground):
 
     def _resume(self, seen: Seen, via: int) -> None:
         expected = self.model.resume(seen.row)
-        if expected is Verdict.APPLIED and phase_of(seen.row) == "failed":
+        if expected is WriteResult.APPLIED and phase_of(seen.row) == "failed":
             self.retried.add(seen.row["id"])
         self.happened[f"resume: {expected}"] += 1
 
-        async def resume(bench: Bench, store: Store) -> Verdict | None:
+        async def resume(bench: Bench, store: Store) -> WriteResult | None:
             try:
                 change = decide.resume(seen.tasks[bench.engine], await store.now())
             except MaxAttemptsReached:
@@ -82,10 +82,10 @@ class Operating(Ground):
 
         self.agree(via, resume, expected)
 
-    def _decided(self, seen: Seen, decided: Callable[[Task], Change | None], expected: Verdict, via: int) -> None:
+    def _decided(self, seen: Seen, decided: Callable[[Task], Change | None], expected: WriteResult, via: int) -> None:
         self.happened[f"{decided.__name__}: {expected}"] += 1
 
-        async def settle(bench: Bench, store: Store) -> list[Verdict]:
+        async def settle(bench: Bench, store: Store) -> list[WriteResult]:
             change = decided(seen.tasks[bench.engine])
             assert change is not None
             return await store.settle([change])
@@ -100,7 +100,7 @@ class Operating(Ground):
         guards = [(each.row["id"], each.row["version"]) for each in batch]
         expected = [self.model.delete(*guard) for guard in guards]
 
-        async def delete(bench: Bench, store: Store) -> list[Verdict]:
+        async def delete(bench: Bench, store: Store) -> list[WriteResult]:
             return await store.delete(guards)
 
         self.agree(via, delete, expected)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.stores.values import NameStats
 from tests.model.rows import Row
 
@@ -154,18 +154,20 @@ class Queue:
 
     # -- settle -------------------------------------------------------------------------------------------------------
 
-    def settle(self, held: Held, ending: Ending, started: int, max_retries: int) -> Verdict:
+    def settle(self, held: Held, ending: Ending, started: int, max_retries: int) -> WriteResult:
         moved = _ended(held, ending, started, max_retries, self.now)
         return self.write(held.id, held.version, held.worker, moved)
 
-    def write(self, task_id: UUID, version: int, worker: str | None, moved: Moved, lock: int | None = None) -> Verdict:
+    def write(
+        self, task_id: UUID, version: int, worker: str | None, moved: Moved, lock: int | None = None
+    ) -> WriteResult:
         row = self.rows.get(task_id)
         if row is None:
-            return Verdict.MISSING
+            return WriteResult.MISSING
         same_lock = lock is None or lock == self.locks.get(task_id)
         if row["version"] != version or row["worker_id"] != worker or not same_lock:
             done = any(_is_done(row, version, form) for form in (moved, moved.if_asked) if form is not None)
-            return Verdict.ALREADY if done else Verdict.LOST
+            return WriteResult.DUPLICATE if done else WriteResult.STALE
         if row["cancel_requested_at"] is not None and moved.if_asked is not None:
             moved = moved.if_asked
         waits, pending = moved.state == "failed" and not moved.over, moved.state == "pending"
@@ -189,9 +191,9 @@ class Queue:
             row["error"] = moved.error
         if moved.entry is not None:
             row["history"] = [*row["history"], {**moved.entry, "ended": self.now}]
-        return Verdict.APPLIED
+        return WriteResult.APPLIED
 
-    def expire(self, seen: Row, lock: int | None) -> Verdict:
+    def expire(self, seen: Row, lock: int | None) -> WriteResult:
         held = Held(seen["id"], seen["version"], seen["worker_id"], seen["retry_count"])
         moved = _ended(held, Ending("failed", 0, LOST), seen["started_at"], seen["max_retries"], self.now)
         assert moved.entry is not None
@@ -223,7 +225,7 @@ class Queue:
     def beat(self, worker: str) -> None:
         self.workers[worker] = Worker(self.now)
 
-    def farewell(self, worker: str) -> None:
+    def deregister_worker(self, worker: str) -> None:
         if worker in self.workers:
             self.workers[worker].stopped = True
 
@@ -238,14 +240,14 @@ class Queue:
         row["updated_at"] = self.now
         return True
 
-    def cancel(self, seen: Row) -> Verdict:
+    def cancel(self, seen: Row) -> WriteResult:
         return self.write(seen["id"], seen["version"], None, Moved("cancelled", seen["retry_count"], True))
 
-    def retry(self, seen: Row) -> Verdict:
+    def retry(self, seen: Row) -> WriteResult:
         return self.write(seen["id"], seen["version"], None, Moved("pending", 0, False, self.now))
 
-    def resume(self, seen: Row) -> Verdict | None:
-        """The claim door's retry: attempts are kept, and what runs is taken from its worker. None: refused, or there is
+    def resume(self, seen: Row) -> WriteResult | None:
+        """The claim API's retry: attempts are kept, and what runs is taken from its worker. None: refused, or there is
         nothing to do."""
         runs, count = seen["state"] == "running", seen["retry_count"]
         attempts = count + (phase_of(seen) in ("running", "failed"))
@@ -260,14 +262,14 @@ class Queue:
             moved = Moved("pending", attempts, False, self.now, entry=entry if runs else None, if_asked=stopped)
         return self.write(seen["id"], seen["version"], seen["worker_id"], moved)
 
-    def delete(self, task_id: UUID, version: int) -> Verdict:
+    def delete(self, task_id: UUID, version: int) -> WriteResult:
         row = self.rows.get(task_id)
         if row is None:
-            return Verdict.MISSING
+            return WriteResult.MISSING
         if row["version"] != version or row["completed_at"] is None:
-            return Verdict.LOST
+            return WriteResult.STALE
         del self.rows[task_id]
-        return Verdict.APPLIED
+        return WriteResult.APPLIED
 
     def prune(self, states: Collection[str], age: int) -> int:
         old = [

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, Task
 from tasklib.stores import values
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ClaimRequest
-from tests.conformance.builders import beat_of, next_id
+from tests.conformance.builders import heartbeat_of, next_id
 from tests.model.benches import Bench
 from tests.model.ground import Ground, has, of_age
 from tests.model.queue import LOST, Ending, Held
@@ -125,7 +125,7 @@ class Working(Ground):
         expected = self.model.take(seen.row["id"], seen.row["version"], worker, lease)
 
         async def take(bench: Bench, store: Store) -> list[Claim]:
-            taken = await store.take(seen.row["id"], seen.row["version"], worker, lease)
+            taken = await store.claim_by_id(seen.row["id"], seen.row["version"], worker, lease)
             return [] if taken is None else [taken]
 
         self._keep([] if expected is None else [expected], self.benches.each(via, take))
@@ -166,12 +166,12 @@ class Working(Ground):
         for claim, ending in batch:
             row = self.model.rows.get(claim.model.id)
             asked = row is not None and row["cancel_requested_at"] is not None
-            verdict = self.model.settle(claim.model, ending, claim.started, claim.max_retries)
-            expected.append(verdict)
-            if asked and verdict is Verdict.APPLIED:
+            write_result = self.model.settle(claim.model, ending, claim.started, claim.max_retries)
+            expected.append(write_result)
+            if asked and write_result is WriteResult.APPLIED:
                 self.happened[f"asked to stop: {ending.kind}"] += 1
 
-        async def settle(bench: Bench, store: Store) -> list[Verdict]:
+        async def settle(bench: Bench, store: Store) -> list[WriteResult]:
             changes = [
                 decide.settle(claim.claims[bench.engine], outcome(ending), RetryPolicy.AT_ONCE)
                 for claim, ending in batch
@@ -187,17 +187,17 @@ class Working(Ground):
     def beat(self, held: list[int], worker: str, goes: bool, lease: int, via: int) -> None:
         """A heartbeat, or a farewell: with leases that are the worker's, were the worker's or never have been."""
         if goes:
-            self.model.farewell(worker)
+            self.model.deregister_worker(worker)
         else:
             self.model.beat(worker)
         known = {claim.model.id: claim.model for claim in (of_age(self.claims, age) for age in held)}.values()
         expected = [(each.id, *self.model.extend(worker, each.id, each.version, lease)) for each in known]
 
         async def beat(bench: Bench, store: Store) -> tuple[set[tuple[UUID, int]], list[tuple[UUID, bool, bool]]]:
-            await (store.farewell(worker) if goes else store.beat(beat_of(worker)))
+            await (store.deregister_worker(worker) if goes else store.heartbeat(heartbeat_of(worker)))
             leases = [values.Held(each.id, each.version) for each in known]
             extended = await store.extend(worker, leases, lease)
-            return {(each.id, each.version) for each in await store.held(worker)}, [
+            return {(each.id, each.version) for each in await store.claims_of_worker(worker)}, [
                 (each.id, each.held, each.cancel_requested) for each in extended
             ]
 
@@ -224,19 +224,19 @@ class Working(Ground):
         they may be forgotten, and tell of themselves when they come back."""
         lost = self.model.lost(dead_after)
         for task_id in lost:
-            assert self.model.expire(dict(self.model.rows[task_id]), None) is Verdict.APPLIED
+            assert self.model.expire(dict(self.model.rows[task_id]), None) is WriteResult.APPLIED
         idle = [worker for worker in self.model.workers if not self.model.held_by(worker)] if tidies else []
         for worker in idle:
             self.model.beat(worker)
 
         async def janitor(bench: Bench, store: Store) -> set[UUID]:
             if tidies:
-                await store.tidy()
+                await store.compact_stats()
             found = await store.lost_leases(dead_after, 100)
-            verdicts = await store.settle([decide.expire(task, LOST) for task in found])
-            assert set(verdicts) <= {Verdict.APPLIED}
+            write_results = await store.settle([decide.expire(task, LOST) for task in found])
+            assert set(write_results) <= {WriteResult.APPLIED}
             for worker in idle:
-                await store.beat(beat_of(worker))
+                await store.heartbeat(heartbeat_of(worker))
             return {task.id for task in found}
 
         self.agree(via, janitor, lost)

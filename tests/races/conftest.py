@@ -8,7 +8,7 @@ import pytest
 
 from tasklib.engine.backends import make_store
 from tasklib.engine.config import Config
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 
 pytest.register_assert_rewrite("tests.races.scenes")
 

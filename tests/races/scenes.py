@@ -6,12 +6,12 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core import decide
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict, TaskNotFailed, TaskNotFound, TaskNotTerminal
 from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import NameStats
 from tests.conformance.builders import claim, completed, failed, lease_of, released, stopped, submit
 from tests.races.turns import Choose, Stepping, Turns
@@ -106,7 +106,7 @@ class Scene:
         self.actors[name] = expire
 
     def operator(self, verb: str, name: str = "") -> None:
-        """`cancel`, `retry` or `delete`, as every door does it."""
+        """`cancel`, `retry` or `delete`, as every API does it."""
         actor = name or verb
         engine = OneStore(self._stepping(actor))
 
@@ -162,7 +162,7 @@ class Scene:
             assert not over or actor.startswith("retry"), f"{actor} took it out of a final state"
             over = change.terminal
         self._check_leases()
-        deleted = [answer for _, verb, _, answer in self.turns.calls if verb == "delete"].count([Verdict.APPLIED])
+        deleted = [answer for _, verb, _, answer in self.turns.calls if verb == "delete"].count([WriteResult.APPLIED])
         assert (task is None) == (deleted == 1)
         retries = sum(actor.startswith("retry") for actor, _ in accepted)
         given_back = sum(change.state is TaskState.PENDING for _, change in accepted) - retries
@@ -181,7 +181,7 @@ class Scene:
         for actor, verb, args, answer in self.turns.calls:
             if verb == "request_cancel" and answer:
                 asked = True
-            elif verb == "settle" and answer[0] is Verdict.APPLIED:
+            elif verb == "settle" and answer[0] is WriteResult.APPLIED:
                 [change] = args[0]
                 form = change.if_asked if asked and change.if_asked is not None else change
                 assert form.terminal or not asked, "asked to stop, and put back"
@@ -197,7 +197,7 @@ class Scene:
                 confirmed.clear()
             elif verb == "extend":
                 confirmed |= {lease.version for lease, each in zip(args[1], answer, strict=True) if each.held}
-            elif verb == "settle" and answer[0] is Verdict.APPLIED and args[0][0].locked_until is not None:
+            elif verb == "settle" and answer[0] is WriteResult.APPLIED and args[0][0].locked_until is not None:
                 assert args[0][0].version not in confirmed, "expired after it was confirmed"
 
     def _check_task(self, task: Task, starts: int, accepted: list[Any]) -> None:

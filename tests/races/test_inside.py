@@ -12,13 +12,13 @@ import asyncpg
 import pytest
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import StoreUnavailable
 from tasklib.core.task import Claim, Task
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange, NameStats
 from tests.conformance.builders import (
-    ANNA,
+    WORKER_A,
     cancelled,
     claim,
     completed,
@@ -81,23 +81,23 @@ async def server(postgres_url: str) -> AsyncIterator[Server]:
 
 
 async def _complete(store: Store, held: Claim, task: Task) -> bool:
-    return await store.settle([completed(held, "mine")]) == [Verdict.APPLIED]
+    return await store.settle([completed(held, "mine")]) == [WriteResult.APPLIED]
 
 
 async def _fail(store: Store, held: Claim, task: Task) -> bool:
-    return await store.settle([failed(held, "mine", final=True)]) == [Verdict.APPLIED]
+    return await store.settle([failed(held, "mine", final=True)]) == [WriteResult.APPLIED]
 
 
 async def _release(store: Store, held: Claim, task: Task) -> bool:
-    return await store.settle([released(held)]) == [Verdict.APPLIED]
+    return await store.settle([released(held)]) == [WriteResult.APPLIED]
 
 
 async def _expire(store: Store, held: Claim, task: Task) -> bool:
-    return await store.settle([expired(task)]) == [Verdict.APPLIED]
+    return await store.settle([expired(task)]) == [WriteResult.APPLIED]
 
 
 async def _extend(store: Store, held: Claim, task: Task) -> bool:
-    [extension] = await store.extend(ANNA, [lease_of(held)], 600)
+    [extension] = await store.extend(WORKER_A, [lease_of(held)], 600)
     return extension.held
 
 
@@ -106,15 +106,15 @@ async def _ask(store: Store, held: Claim, task: Task) -> bool:
 
 
 async def _cancel(store: Store, held: Claim, task: Task) -> bool:
-    return await store.settle([cancelled(task)]) == [Verdict.APPLIED]
+    return await store.settle([cancelled(task)]) == [WriteResult.APPLIED]
 
 
 async def _retry(store: Store, held: Claim, task: Task) -> bool:
-    return await store.settle([decide.retry_by_hand(task)]) == [Verdict.APPLIED]
+    return await store.settle([decide.retry_by_hand(task)]) == [WriteResult.APPLIED]
 
 
 async def _delete(store: Store, held: Claim, task: Task) -> bool:
-    return await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
+    return await store.delete([(task.id, task.version)]) == [WriteResult.APPLIED]
 
 
 RUNNING = {
@@ -207,7 +207,7 @@ async def test_a_claim_that_waits_does_not_take_what_was_cancelled_meanwhile(sto
     task = await fetch(stores[0], task_id)
     async with server.holding("task_controls"):
         claiming = await server.begin(claim(stores[1]), 1)
-        assert await stores[2].settle([cancelled(task)]) == [Verdict.APPLIED]
+        assert await stores[2].settle([cancelled(task)]) == [WriteResult.APPLIED]
     assert await claiming == []
     assert (await fetch(stores[0], task_id)).state == "cancelled"
 
@@ -243,7 +243,7 @@ async def test_a_session_that_dies_inside_a_settle_settles_once(stores: Sequence
     async with server.holding("tasks WHERE id = $1", task_id):
         settling = await server.begin(stores[1].settle([completed(held, "mine")]), 1)
         await _kill(server)
-    assert await settling == [Verdict.APPLIED]
+    assert await settling == [WriteResult.APPLIED]
     task = await fetch(stores[0], task_id)
     assert (task.version, task.result) == (held.version + 1, {"value": "mine"})
     assert (await stores[0].stats())["work"].completed == 1

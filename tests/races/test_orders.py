@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 
 from tasklib.core.task import Claim
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tests.races.conftest import ROUNDS
 from tests.races.scenes import Scene
 from tests.races.turns import EverySchedule

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 
 Choose: TypeAlias = Callable[[int], int]
 """Picks one of so many."""

@@ -15,7 +15,7 @@ from tasklib.server.app import ROUTERS
 from tasklib.server.auth import PUBLIC, need_of
 from tasklib.server.dashboard import PAGES
 from tasklib.server.sessions import Sessions
-from tasklib.server.tokens import GRANTS, Keyring, Need, Role
+from tasklib.server.tokens import GRANTS, Need, Role, TokenStore
 from tasklib.stores.values import Token
 from tests.server.conftest import BROWSER, TOKEN, client_of, make_app, mounted, refused, token_for
 
@@ -161,15 +161,15 @@ async def test_tokens_and_cookies_are_compared_in_constant_time(memory_engine: E
     monkeypatch.setattr("hmac.compare_digest", compare)
     stored = [await token_for(memory_engine, Role.READ_ONLY, f"token {number}") for number in range(3)]
     settings = ServerSettings(token=TOKEN)
-    keyring = Keyring(memory_engine, settings)
+    token_store = TokenStore(memory_engine, settings)
     for token, number in ((TOKEN, 1), (stored[0], 4), (stored[2], 4)):
         compared.clear()
-        assert await keyring.match(token.encode()) is not None
+        assert await token_store.match(token.encode()) is not None
         assert len(compared) == number
         assert all(len(one) == len(other) == 64 for one, other in compared), "hashes, never the tokens themselves"
-    owner = await keyring.match(TOKEN.encode())
+    owner = await token_store.match(TOKEN.encode())
     assert owner is not None
-    sessions = Sessions(keyring, settings)
+    sessions = Sessions(token_store, settings)
     compared.clear()
     assert await sessions.open(sessions.issue(owner)) == owner
     assert [len(one) for one, _ in compared] == [64]

@@ -9,7 +9,7 @@ import pytest
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings
 from tasklib.server.sessions import COOKIE, Sessions
-from tasklib.server.tokens import Keyring
+from tasklib.server.tokens import TokenStore
 from tests.server.conftest import BROWSER, TOKEN, client_of, make_app, mounted, refused
 
 
@@ -49,10 +49,10 @@ async def test_a_cookie_over_https_is_secure_and_holds_below_the_mount(memory_en
 
 async def test_forged_and_old_cookies(memory_engine: Engine):
     settings = ServerSettings(token=TOKEN, session_seconds=60)
-    keyring = Keyring(memory_engine, settings)
+    token_store = TokenStore(memory_engine, settings)
     now = [time.time()]
-    sessions = Sessions(keyring, settings, clock=lambda: now[0])
-    identity = await keyring.match(TOKEN.encode())
+    sessions = Sessions(token_store, settings, clock=lambda: now[0])
+    identity = await token_store.match(TOKEN.encode())
     assert identity is not None
     good = sessions.issue(identity)
     assert await sessions.open(good) == identity
@@ -73,7 +73,7 @@ async def test_forged_and_old_cookies(memory_engine: Engine):
     for cookie in forged:
         assert await sessions.open(cookie) is None, cookie
     other = ServerSettings(token=TOKEN + "2")
-    assert await Sessions(Keyring(memory_engine, other), other).open(good) is None
+    assert await Sessions(TokenStore(memory_engine, other), other).open(good) is None
     now[0] += 61
     assert await sessions.open(good) is None
 

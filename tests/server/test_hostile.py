@@ -10,7 +10,7 @@ from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
 from tasklib.server.tokens import Role
 from tasklib.stores.values import ControlChange
-from tests.conformance.builders import apply, beat_of, claim_one, completed, failed, released, submit
+from tests.conformance.builders import apply, claim_one, completed, failed, heartbeat_of, released, submit
 from tests.core.test_redact import SECRET_NAMES
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
 from tests.secrets import SECRET_TEXTS, SECRET_URLS
@@ -79,7 +79,7 @@ async def test_hostile_text_stays_text(memory_engine: Engine, monkeypatch: pytes
     """In JSON, in a stream of events, in metrics and in the audit trail: nothing is added, nothing ends early."""
     monkeypatch.setattr(feeds, "READ_SECONDS", 0.02)
     store = await memory_engine.store()
-    await store.beat(beat_of(EVIL, names=[EVIL]))
+    await store.heartbeat(heartbeat_of(EVIL, names=[EVIL]))
     task_id = await submit(store, EVIL, payload=PAYLOAD, tags={EVIL: EVIL}, key=EVIL, max_retries=0)
     await apply(store, failed(await claim_one(store, EVIL, worker=EVIL), error=MARKUP + STEERING))
     await submit(store, EVIL)

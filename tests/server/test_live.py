@@ -16,9 +16,9 @@ from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
 from tasklib.server.limits import StreamCap
 from tasklib.server.meters import Meters
-from tasklib.server.problems import Refused
+from tasklib.server.problems import ProblemError
 from tasklib.stores.values import ControlChange, Point
-from tests.conformance.builders import apply, beat_of, claim_one, completed, failed, submit
+from tests.conformance.builders import apply, claim_one, completed, failed, heartbeat_of, submit
 from tests.server.conftest import client_of, make_app, refused
 from tests.waiting import eventually_async
 
@@ -37,7 +37,7 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_events(engine: Engine, fast: None):
     store = await engine.store()
-    await store.beat(beat_of("w"))
+    await store.heartbeat(heartbeat_of("w"))
 
     app = make_app(engine, stream_seconds=1.5)
 
@@ -114,7 +114,7 @@ async def test_a_stream_says_that_the_database_is_away(
 def test_the_cap_counts_both_ways():
     cap = StreamCap(1)
     cap.enter()
-    with pytest.raises(Refused):
+    with pytest.raises(ProblemError):
         cap.enter()
     cap.leave()
     cap.enter()
@@ -142,7 +142,7 @@ def samples(text: str) -> dict[str, float]:
 
 async def test_metrics(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
-    await store.beat(beat_of("w1", running=1))
+    await store.heartbeat(heartbeat_of("w1", running=1))
     await engine.control(ControlChange(name="mail", paused=True, operator_rate=5))
     await engine.control(ControlChange(name="mail", paused=False))
     await submit(store, "mail")

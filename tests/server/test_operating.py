@@ -13,7 +13,7 @@ from tasklib.core.errors import InvalidConfig
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings
-from tests.conformance.builders import beat_of, claim, claim_one, in_phase, submit, submit_several
+from tests.conformance.builders import claim, claim_one, heartbeat_of, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
 
@@ -94,7 +94,7 @@ async def test_a_rate_is_a_number(quick: httpx.AsyncClient, value: Any):
 async def test_types(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     await submit(store, "a/b c")
-    await store.beat(beat_of("w", names=["a/b c"]))
+    await store.heartbeat(heartbeat_of("w", names=["a/b c"]))
     view = (await api.put("/api/types/a%2Fb%20c", json={"paused": True, "rateLimit": 1.5, "concurrency": 4})).json()
     assert (view["paused"], view["rateLimit"], view["concurrency"]) == (True, 1.5, 4)
     view = (await api.put("/api/types/a%2Fb%20c", json={"rateLimit": None})).json()
@@ -122,7 +122,7 @@ async def test_types_refuse(quick: httpx.AsyncClient, body: Any):
 
 async def test_workers(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
-    await store.beat(beat_of("worker-1", names=["work"], running=2))
+    await store.heartbeat(heartbeat_of("worker-1", names=["work"], running=2))
     (worker,) = (await api.get("/api/workers")).json()["workers"]
     assert (worker["id"], worker["types"], worker["running"], worker["live"]) == ("worker-1", ["work"], 2, True)
     assert worker["queues"] == ["default"]
@@ -130,7 +130,7 @@ async def test_workers(api: httpx.AsyncClient, engine: Engine):
 
 async def test_queues_are_told_by_live_workers(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
-    await store.beat(replace(beat_of("worker-1", names=["mail", "other"]), queues={"mail": "post"}))
+    await store.heartbeat(replace(heartbeat_of("worker-1", names=["mail", "other"]), queues={"mail": "post"}))
     await submit(store, "nobody's")
     (worker,) = (await api.get("/api/workers")).json()["workers"]
     assert worker["queues"] == ["default", "post"]

@@ -52,7 +52,7 @@ async def test_the_age_of_the_backlog(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     await submit(store, "work")
     store.clock_offset += 600
-    await store.sample()
+    await store.sample_backlog()
 
     async def ages(**query: str) -> list[float]:
         points = (await api.get("/api/series", params={"minutes": 5, **query})).json()["points"]

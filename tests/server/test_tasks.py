@@ -80,7 +80,7 @@ async def test_options(api: httpx.AsyncClient, engine: Engine):
     made = (await api.post("/api/tasks", json={"type": "t", "payload": 1, "options": options})).json()
     task = (await api.get(f"/api/tasks/{made['id']}")).json()
     assert {**options, "runAfter": "2035-01-15T10:00:00Z"} == {name: task[name] for name in options}
-    stored = await engine.need(uuid.UUID(made["id"]))
+    stored = await engine.get_or_raise(uuid.UUID(made["id"]))
     assert stored.retry_policy is not None
     assert stored.retry_policy["base"] == RetryPolicy.QUEUE.base
     assert stored.max_retries == 4
@@ -88,7 +88,7 @@ async def test_options(api: httpx.AsyncClient, engine: Engine):
 
 async def test_unlimited_attempts(api: httpx.AsyncClient, engine: Engine):
     made = (await api.post("/api/tasks", json={"type": "t", "payload": 1, "options": {"maxAttempts": 0}})).json()
-    assert (await engine.need(uuid.UUID(made["id"]))).max_retries == -1
+    assert (await engine.get_or_raise(uuid.UUID(made["id"]))).max_retries == -1
     assert (await api.get(f"/api/tasks/{made['id']}")).json()["maxAttempts"] == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange
-from tests.conformance.builders import beat_of, claim_one, in_phase, submit
+from tests.conformance.builders import claim_one, heartbeat_of, in_phase, submit
 
 
 async def causes(api: httpx.AsyncClient, task_id: UUID) -> list[str]:
@@ -25,18 +25,18 @@ async def test_nobody_handles_it(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     task_id = await submit(store, "work")
     assert await causes(api, task_id) == ["no_worker"]
-    await store.beat(beat_of("other", names=["else"]))
+    await store.heartbeat(heartbeat_of("other", names=["else"]))
     (reason,) = await reasons(api, task_id)
     assert reason["text"] == "None of the 1 live workers handles the type work."
-    await store.beat(beat_of("mine", names=["work"]))
+    await store.heartbeat(heartbeat_of("mine", names=["work"]))
     assert await causes(api, task_id) == ["busy"]
-    await store.farewell("mine")
+    await store.deregister_worker("mine")
     assert await causes(api, task_id) == ["no_worker"]
 
 
 async def test_a_silent_worker_does_not_count(quick: httpx.AsyncClient, memory_engine: Engine):
     store = await memory_engine.store()
-    await store.beat(beat_of("mine", names=["work"]))
+    await store.heartbeat(heartbeat_of("mine", names=["work"]))
     task_id = await submit(store, "work")
     store.clock_offset += memory_engine.config.dead_after_seconds + 1
     assert await causes(quick, task_id) == ["no_worker"]
@@ -45,7 +45,7 @@ async def test_a_silent_worker_does_not_count(quick: httpx.AsyncClient, memory_e
 @pytest.mark.parametrize("scope", ["", "work"])
 async def test_paused(api: httpx.AsyncClient, engine: Engine, scope: str):
     store = await engine.store()
-    await store.beat(beat_of("mine", names=["work"]))
+    await store.heartbeat(heartbeat_of("mine", names=["work"]))
     task_id = await submit(store, "work", delay_seconds=60)
     await store.control(ControlChange(name=scope, paused=True))
     assert await causes(api, task_id) == ["paused", "scheduled"]
@@ -59,7 +59,7 @@ async def test_paused(api: httpx.AsyncClient, engine: Engine, scope: str):
 
 async def test_a_retry_to_come(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
-    await store.beat(beat_of("mine", names=["work"]))
+    await store.heartbeat(heartbeat_of("mine", names=["work"]))
     task = await in_phase(store, Phase.WAITING, "work")
     (reason,) = await reasons(api, task.id)
     assert reason["cause"] == "retry"
@@ -69,7 +69,7 @@ async def test_a_retry_to_come(api: httpx.AsyncClient, engine: Engine):
 @pytest.mark.parametrize("scope", ["", "work"])
 async def test_limits(api: httpx.AsyncClient, engine: Engine, scope: str):
     store = await engine.store()
-    await store.beat(beat_of("mine", names=["work"]))
+    await store.heartbeat(heartbeat_of("mine", names=["work"]))
     await store.control(ControlChange(name=scope, concurrency=1))
     await submit(store, "work")
     task_id = await submit(store, "work")

@@ -7,9 +7,9 @@ import apsw
 import psycopg
 import pytest
 
-from tasklib.stores.base import Store
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.protocol import Store
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tasklib.stores.values import Filter
 from tests.stores.proxy import Proxy
 

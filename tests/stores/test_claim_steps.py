@@ -12,7 +12,7 @@ from tasklib.stores.values import Claimed, ClaimRequest
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 REQUEST = ClaimRequest(worker_id="w", names=["a"], slots=5)
-CLAIM = Claim(UUID(int=1), "a", 1, "w", "{}", 0, 3, None, None, NOW, "{}", None, alone=False)
+CLAIM = Claim(UUID(int=1), "a", 1, "w", "{}", 0, 3, None, None, NOW, "{}", None, no_prefetch=False)
 
 
 def asked(play: Play[Claimed]) -> str:

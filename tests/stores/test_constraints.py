@@ -6,8 +6,8 @@ import pytest
 
 from tasklib.core.errors import StoreRefused, TaskConflict
 from tasklib.core.task import NewTask
-from tasklib.stores.base import Store
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.protocol import Store
+from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import Inserted
 from tests.conformance.builders import alike_tasks, new_task, submit
 from tests.stores.conftest import Execute, number_of

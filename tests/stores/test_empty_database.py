@@ -10,9 +10,9 @@ import pytest
 from tasklib.core.errors import StoreClosed
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.config import Config
-from tasklib.stores.base import Store
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.protocol import Store
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tests.conformance.builders import fetch, submit
 
 

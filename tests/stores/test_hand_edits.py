@@ -1,9 +1,9 @@
 """People edit rows with psql: what is due is found from state and times alone, and what is odd harms nobody."""
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.lifecycle import Phase
 from tasklib.core.retry import RetryPolicy
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import (
     apply,
@@ -71,7 +71,7 @@ async def test_a_running_task_taken_away_by_hand_is_lost_to_its_holder(store: St
         f"UPDATE tasks SET state = 'pending', worker_id = NULL, locked_until = NULL, version = version + 1 "
         f"WHERE id = '{old.id}'"
     )
-    assert await settle(store, completed(old)) is Verdict.LOST
+    assert await settle(store, completed(old)) is WriteResult.STALE
     assert (await claim_one(store)).id == old.id
 
 

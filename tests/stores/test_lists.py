@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.sql import lists
 from tests.conformance.builders import fetch
 from tests.conformance.lists import compare, various

@@ -11,11 +11,21 @@ import pytest
 
 from tasklib.core.errors import SchemaMismatch
 from tasklib.core.lifecycle import Phase
-from tasklib.stores.base import Store
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.protocol import Store
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tasklib.stores.values import NameStats
-from tests.conformance.builders import ANNA, BERT, apply, beat_of, claim_one, completed, fetch, in_phase, submit
+from tests.conformance.builders import (
+    WORKER_A,
+    WORKER_B,
+    apply,
+    claim_one,
+    completed,
+    fetch,
+    heartbeat_of,
+    in_phase,
+    submit,
+)
 
 QUEUES = {"b": 'of "things" ✓'}
 AS_IT_WAS = ["a", "b", json.dumps({"queues": QUEUES}, ensure_ascii=False)]
@@ -55,7 +65,7 @@ class Sqlite:
             connection.close()
 
     def set_names(self, names: list[str]) -> None:
-        self.execute("UPDATE task_workers SET names = ? WHERE id = ?", json.dumps(names, ensure_ascii=False), ANNA)
+        self.execute("UPDATE task_workers SET names = ? WHERE id = ?", json.dumps(names, ensure_ascii=False), WORKER_A)
 
     def clocks(self) -> list[Any]:
         return self.execute("SELECT boot, added_ms FROM task_clocks")
@@ -93,7 +103,7 @@ class Postgres:
             return cursor.fetchall() if cursor.description else []
 
     def set_names(self, names: list[str]) -> None:
-        self.execute("UPDATE task_workers SET names = %s WHERE id = %s", names, ANNA)
+        self.execute("UPDATE task_workers SET names = %s WHERE id = %s", names, WORKER_A)
 
     def clocks(self) -> list[Any]:
         return []
@@ -127,8 +137,8 @@ def as_first_made(database: Database, tmp_path: Path, request: pytest.FixtureReq
 async def test_a_database_of_version_1_is_migrated_and_loses_nothing(database: Database, as_first_made: list[Any]):
     store = database.store
     await store.open()
-    await store.beat(beat_of(ANNA, names=["a", "b"]))
-    await store.beat(beat_of(BERT, names=["a"]))
+    await store.heartbeat(heartbeat_of(WORKER_A, names=["a", "b"]))
+    await store.heartbeat(heartbeat_of(WORKER_B, names=["a"]))
     tasks = [await in_phase(store, phase, key=f"key of {phase.name}") for phase in Phase]
     await submit(store, "held")
     running = await claim_one(store, "held")
@@ -151,8 +161,8 @@ async def test_a_database_of_version_1_is_migrated_and_loses_nothing(database: D
     assert await _counts(another) == stats
     assert await another.series(3600) == series
     assert {worker.id: (worker.names, worker.queues) for worker in await another.workers()} == {
-        ANNA: (("a", "b"), QUEUES),
-        BERT: (("a",), {}),
+        WORKER_A: (("a", "b"), QUEUES),
+        WORKER_B: (("a",), {}),
     }
     assert database.clocks() == clocks
     assert await another.published() == []

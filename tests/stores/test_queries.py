@@ -7,9 +7,9 @@ import pytest
 
 from tasklib.stores import sql
 from tasklib.stores.sql import dialect
-from tasklib.stores.sqlite.statements import COMPOSED
+from tasklib.stores.sql.sqlite.statements import COMPOSED
 
-DIALECTS = ("tasklib.stores.postgres", "tasklib.stores.sqlite")
+DIALECTS = ("tasklib.stores.sql.postgres", "tasklib.stores.sql.sqlite")
 NOT_ASKED = {"begin", "in_doubt"}
 """These a driver answers by itself."""
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tasklib.api.sync import run_sync
 from tasklib.core.registry import Registry
-from tasklib.doors.blocking import run_blocking
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tests.queues import as_default
@@ -21,7 +21,7 @@ async def engine(backend_url: str) -> AsyncIterator[Engine]:
     """The default queue for as long as the test lasts, on each backend in turn."""
     async with as_default(Engine(Config(database_url=backend_url))) as engine:
         yield engine
-        run_blocking(engine.close())
+        run_sync(engine.close())
 
 
 @pytest.fixture
@@ -29,4 +29,4 @@ async def memory(memory_url: str) -> AsyncIterator[Engine]:
     """The default queue, in memory: for what is decided before any backend is asked."""
     async with as_default(Engine(Config(database_url=memory_url))) as engine:
         yield engine
-        run_blocking(engine.close())
+        run_sync(engine.close())

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tasklib.api.sync import Bridge, _Call
 from tasklib.core.errors import TaskLibError
-from tasklib.doors.blocking import Bridge, _Call
 from tests.waiting import eventually
 
 

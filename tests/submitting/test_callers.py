@@ -17,9 +17,9 @@ import pytest
 from fastapi import FastAPI
 
 import tasklib
+from tasklib.api.decorator import TaskFunction, task
+from tasklib.api.sync import run_sync
 from tasklib.core.registry import Registry
-from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import TaskFunction, task
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -75,7 +75,7 @@ async def test_a_fastapi_handler_and_a_flask_view_submit_to_one_queue(engine: En
 
     await drain_async(engine, registry=registry)
 
-    results = [await engine.need(UUID(answer["task_id"])) for answer in (first, second, third)]
+    results = [await engine.get_or_raise(UUID(answer["task_id"])) for answer in (first, second, third)]
     assert [found.result for found in results] == [{"value": 2}, {"value": 3}, {"value": 4}]
 
 
@@ -111,7 +111,7 @@ def test_from_many_threads(sqlite_url: str, add: Add):
     finally:
         engine = use_engine(before)
         assert engine is not None
-        run_blocking(engine.close())
+        run_sync(engine.close())
 
 
 def test_submits_that_a_loop_was_stopped_in(sqlite_url: str, add: Add):
@@ -131,7 +131,7 @@ def test_submits_that_a_loop_was_stopped_in(sqlite_url: str, add: Add):
         assert tasklib.get_task(handle.id) is not None
     finally:
         use_engine(before)
-        run_blocking(engine.close())
+        run_sync(engine.close())
 
 
 # -- one loop after the other ------------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_loops_in_several_threads_at_once(sqlite_url: str, add: Add):
         assert len(tasklib.list_tasks(limit=100)) == 40
     finally:
         use_engine(before)
-        run_blocking(engine.close())
+        run_sync(engine.close())
 
 
 def test_a_program_that_only_submits_ends_in_silence(sqlite_url: str, postgres_url: str, memory_url: str):

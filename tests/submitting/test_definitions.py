@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tasklib import TaskDefinitionError, TaskValidationError
+from tasklib.api.decorator import task
 from tasklib.core.options import OPTION_NAMES
 from tasklib.core.registry import Registry, TaskOptions, define, define_handler
-from tasklib.doors.functions import task
 from tasklib.engine.engine import Engine
 
 

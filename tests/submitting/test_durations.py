@@ -1,4 +1,4 @@
-"""Seconds may be given as a timedelta, through every door."""
+"""Seconds may be given as a timedelta, through every API."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -8,10 +8,10 @@ import pytest
 
 import tasklib
 from tasklib import AsyncTaskManager, Config, InvalidConfig, InvalidOption, Retry, RetryPolicy, Snooze, TaskHandle, task
+from tasklib.api.decorator import TaskFunction
+from tasklib.api.queue import TaskQueue
 from tasklib.core.durations import in_seconds
 from tasklib.core.registry import Registry
-from tasklib.doors.functions import TaskFunction
-from tasklib.doors.queue import TaskQueue
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 from tasklib.worker.worker import TaskWorker
@@ -53,22 +53,24 @@ async def test_submits(memory: Engine, twice: Twice):
         await manager.submit("x", **options),
     ]
     for task_id in ids:
-        found = await memory.need(task_id)
+        found = await memory.get_or_raise(task_id)
         assert found.scheduled_at - found.created_at == MINUTE
         assert found.timeout_seconds == 60
-    assert (await memory.need(twice.submit(1).id)).timeout_seconds == 3600
+    assert (await memory.get_or_raise(twice.submit(1).id)).timeout_seconds == 3600
     assert queue.poll_interval == 0.5
-    assert (await memory.need(await queue.enqueue_async("other", 1))).timeout_seconds == 7200
-    assert (await memory.need(await queue.enqueue_async("x", 1, {"timeout_seconds": MINUTE}))).timeout_seconds == 60
+    assert (await memory.get_or_raise(await queue.enqueue_async("other", 1))).timeout_seconds == 7200
+    assert (
+        await memory.get_or_raise(await queue.enqueue_async("x", 1, {"timeout_seconds": MINUTE}))
+    ).timeout_seconds == 60
 
 
 async def test_claims(memory: Engine):
     manager = AsyncTaskManager(memory, claim_ttl=MINUTE)
     task_id = await manager.submit("x")
     (claimed,) = await manager.claim_next("w", ttl=timedelta(hours=1), wait_seconds=timedelta(seconds=1))
-    before = (await memory.need(claimed.id)).locked_until
+    before = (await memory.get_or_raise(claimed.id)).locked_until
     await manager.extend(task_id, worker_id="w", ttl=timedelta(hours=2))
-    after = (await memory.need(claimed.id)).locked_until
+    after = (await memory.get_or_raise(claimed.id)).locked_until
     assert before is not None
     assert after is not None
     assert after - before > timedelta(minutes=50)
@@ -122,4 +124,4 @@ async def test_many_with_handles(memory: Engine, registry: Registry, twice: Twic
     await drain_async(memory, registry=registry)
     assert [await handle.result_async(5) for handle in handles] == [2, 4, 6]
     (plain,) = twice.submit_many([{"number": 4}])
-    assert (await memory.need(plain)).kwargs == {"number": 4}
+    assert (await memory.get_or_raise(plain)).kwargs == {"number": 4}

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import tasklib
+from tasklib.api.decorator import task
+from tasklib.api.sync import run_sync
 from tasklib.core.registry import Registry
-from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import task
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -24,7 +24,7 @@ def queue(shared_url: str) -> Iterator[Engine]:
     before = use_engine(engine)
     yield engine
     use_engine(before)
-    run_blocking(engine.close())
+    run_sync(engine.close())
 
 
 HEAD = """
@@ -114,7 +114,7 @@ print(stored - total)
 """
 
 PARENT_LEAVES_FIRST = """
-from tasklib.doors.blocking import bridge
+from tasklib.api.sync import bridge
 
 add.submit(0, 0)
 told, tell = os.pipe()
@@ -235,4 +235,4 @@ def test_fifty_submits_of_one_key_from_fifty_threads_make_one_task(backend_url: 
         assert add.options(idempotency_key="once").submit(1000, 1).id == handles[0].id
     finally:
         use_engine(before)
-        run_blocking(engine.close())
+        run_sync(engine.close())

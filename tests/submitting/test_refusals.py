@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import tasklib
+from tasklib.api.decorator import TaskFunction, task
 from tasklib.core.registry import Registry
-from tasklib.doors.functions import TaskFunction, task
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine

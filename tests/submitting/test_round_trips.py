@@ -16,8 +16,8 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict  # Pydantic asks for this one below Python 3.12
 
+from tasklib.api.decorator import task
 from tasklib.core.registry import Registry
-from tasklib.doors.functions import task
 from tasklib.engine.engine import Engine
 from tasklib.testing.drain import drain_async
 

@@ -47,7 +47,7 @@ def bare() -> Any:
 
 
 def _by_rest(queue: QueueForTests) -> None:
-    from tasklib.doors.blocking import run_apart
+    from tasklib.api.sync import run_in_new_thread
 
     async def post() -> None:
         app = create_app(queue.engine, settings=ServerSettings(authenticate=False))
@@ -55,7 +55,7 @@ def _by_rest(queue: QueueForTests) -> None:
             answer = await client.post("/api/tasks", json={"type": "optioned", "payload": {"n": 1}})
             assert answer.status_code == 201, answer.text
 
-    run_apart(post())
+    run_in_new_thread(post())
 
 
 WAYS: dict[str, Callable[[Any, QueueForTests], object]] = {

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from tasklib import Config, TaskQueue
-from tasklib.doors.blocking import run_blocking
-from tasklib.doors.tq import FluentQueue
+from tasklib.api.fluent import FluentQueue
+from tasklib.api.sync import run_sync
 from tasklib.engine.engine import Engine
 
 
@@ -16,7 +16,7 @@ def engine(backend_url: str) -> Iterator[Engine]:
         Config(database_url=backend_url, heartbeat_seconds=0.1, dead_after_seconds=20, lock_timeout_seconds=30)
     )
     yield engine
-    run_blocking(engine.close())
+    run_sync(engine.close())
 
 
 @pytest.fixture

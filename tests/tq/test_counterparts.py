@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 import pytest
 
 from tasklib import RetryPolicy, TaskCompleted, TaskNotTerminal, TaskQueue, TaskState
+from tasklib.api.sync import run_sync
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.outcome import Completed, Failed
 from tasklib.core.registry import define_handler
 from tasklib.core.task import Claim
-from tasklib.doors.blocking import run_blocking
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ClaimRequest, ControlChange, Filter
 from tasklib.worker import runner
-from tests.tq.looking import need
+from tests.tq.reads import need
 from tests.waiting import eventually
 
 PAGE = Path(__file__).parents[2] / "docs" / "fluent.md"
@@ -55,7 +55,7 @@ def on_store(queue: TaskQueue, call: Callable[[Store], Awaitable[T]]) -> T:
     async def work() -> T:
         return await call(await queue.engine.store())
 
-    return run_blocking(work())
+    return run_sync(work())
 
 
 def claim(queue: TaskQueue, slots: int = 1) -> list[Claim]:
@@ -65,7 +65,7 @@ def claim(queue: TaskQueue, slots: int = 1) -> list[Claim]:
 
 def settle(queue: TaskQueue, held: Claim, outcome: Any) -> None:
     change = decide.settle(held, outcome, RetryPolicy.QUEUE)
-    assert on_store(queue, lambda store: store.settle([change])) == [Verdict.APPLIED]
+    assert on_store(queue, lambda store: store.settle([change])) == [WriteResult.APPLIED]
 
 
 def test_the_table_has_a_row_and_each_row_a_test():
@@ -89,14 +89,14 @@ def test_task_manager_create_task(queue: TaskQueue):
 
 def test_task_manager_get_task_by_id(queue: TaskQueue):
     task_id = queue.enqueue("test", 1)
-    assert run_blocking(queue.engine.get(task_id)) == queue.get_task(task_id)
+    assert run_sync(queue.engine.get(task_id)) == queue.get_task(task_id)
 
 
 def test_task_manager_list_tasks(queue: TaskQueue):
     ids = [queue.enqueue(name, 1) for name in ("test", "test", "other", "test")]
-    page = run_blocking(queue.engine.page(Filter(names=["test"], states=["pending"]), limit=2))
+    page = run_sync(queue.engine.page(Filter(names=["test"], states=["pending"]), limit=2))
     assert [task.id for task in page.tasks] == [ids[3], ids[1]]
-    page = run_blocking(queue.engine.page(Filter(names=["test"]), limit=2, offset=2))
+    page = run_sync(queue.engine.page(Filter(names=["test"]), limit=2, offset=2))
     assert [task.id for task in page.tasks] == [ids[0]]
 
 
@@ -107,15 +107,15 @@ def test_task_manager_update_task_status(queue: TaskQueue):
     settle(queue, held, Completed('{"value":1}'))
     assert need(queue, task_id).state == TaskState.COMPLETED
     with pytest.raises(TaskCompleted):  # a move that is not in the table
-        run_blocking(queue.engine.cancel(task_id))
+        run_sync(queue.engine.cancel(task_id))
 
 
 def test_task_manager_delete_task(queue: TaskQueue):
     task_id = queue.enqueue("test", 1)
     with pytest.raises(TaskNotTerminal):
-        run_blocking(queue.engine.delete(task_id))
+        run_sync(queue.engine.delete(task_id))
     settle(queue, claim(queue)[0], Completed('{"value":1}'))
-    run_blocking(queue.engine.delete(task_id))
+    run_sync(queue.engine.delete(task_id))
     assert queue.get_task(task_id) is None
 
 
@@ -176,7 +176,7 @@ def test_scheduler_can_execute_now(queue: TaskQueue):
     ids = [queue.enqueue("test", number) for number in range(2)]
     assert [held.id for held in claim(queue, slots=2)] == ids[:1]
     assert claim(queue) == []
-    run_blocking(queue.engine.control(ControlChange(name="test", operator_rate=0)))
+    run_sync(queue.engine.control(ControlChange(name="test", operator_rate=0)))
     assert [held.id for held in claim(queue)] == ids[1:]
 
 
@@ -192,12 +192,12 @@ def test_scheduler_track_execution(queue: TaskQueue):
 
 def test_scheduler_set_rate_limit(queue: TaskQueue):
     queue.set_rate_limit("test", 5)
-    assert run_blocking(queue.engine.controls())["test"].default_rate == 5
+    assert run_sync(queue.engine.controls())["test"].default_rate == 5
 
 
 def test_scheduler_get_rate_limit(queue: TaskQueue):
-    run_blocking(queue.engine.control(ControlChange(operator_rate=7)))
-    assert run_blocking(queue.engine.controls())[""].rate == 7, "for all types together"
+    run_sync(queue.engine.control(ControlChange(operator_rate=7)))
+    assert run_sync(queue.engine.controls())[""].rate == 7, "for all types together"
 
 
 # -- Executor ---------------------------------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ async def test_executor_execute_task(queue: TaskQueue):
 def test_executor_recover_stale_tasks(queue: TaskQueue):
     task_id = queue.enqueue("test", 1)
     claim(queue)
-    assert run_blocking(queue.engine.expire()) == 0
+    assert run_sync(queue.engine.expire()) == 0
     queue.engine.advance(31)
-    assert run_blocking(queue.engine.expire()) == 1
+    assert run_sync(queue.engine.expire()) == 1
     task = need(queue, task_id)
     assert (task.state, task.attempts) == (TaskState.FAILED, 1)
     assert [held.id for held in claim(queue)] == [task_id], "due again at once"
@@ -278,7 +278,7 @@ def test_worker_resume(queue: TaskQueue):
     queue.pause()
     queue.start()
     queue.enqueue("test", 1)
-    eventually(lambda: run_blocking(queue.engine.workers()) != [])
+    eventually(lambda: run_sync(queue.engine.workers()) != [])
     assert not done.is_set()
     queue.resume()
     assert done.wait(20)

@@ -12,12 +12,12 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from tasklib import Config, InvalidConfig, TaskQueue, TaskState, TaskValidationError, tq
-from tasklib.doors.blocking import run_blocking
-from tasklib.doors.tq import FluentQueue
+from tasklib.api.fluent import FluentQueue
+from tasklib.api.sync import run_sync
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ControlChange
-from tests.tq.looking import need
+from tests.tq.reads import need
 from tests.waiting import eventually, eventually_async
 
 
@@ -45,7 +45,7 @@ def test_the_chain_of_the_specification(fluent: FluentQueue):
     tasks = [need(fluent.queue, each) for each in added.ids]
     assert [task.timeout_seconds for task in tasks] == [300, 300]
     assert [task.max_attempts for task in tasks] == [3, 3]
-    assert run_blocking(fluent.queue.engine.controls())["crawl"].default_rate == 100
+    assert run_sync(fluent.queue.engine.controls())["crawl"].default_rate == 100
 
 
 def test_the_chain_in_camel_case(fluent: FluentQueue):
@@ -105,7 +105,7 @@ def test_handlers_added_later_are_served_at_once_and_removed_ones_no_more(engine
         eventually(lambda: need(fluent.queue, waiting.ids[0]).state == TaskState.COMPLETED)
 
         def served() -> set[str]:
-            return {name for worker in run_blocking(engine.workers()) for name in worker.names}
+            return {name for worker in run_sync(engine.workers()) for name in worker.names}
 
         eventually(lambda: served() == {"first", "second"})
         fluent.queue.unregister_handler("first")
@@ -258,9 +258,9 @@ def test_tq_is_one_for_the_process():
 
 
 def test_rates_set_by_code_leave_the_operators_alone(fluent: FluentQueue):
-    run_blocking(fluent.queue.engine.control(ControlChange(name="mail", operator_rate=3)))
+    run_sync(fluent.queue.engine.control(ControlChange(name="mail", operator_rate=3)))
     fluent("mail").set_rate_limit(50)
-    controls = run_blocking(fluent.queue.engine.controls())["mail"]
+    controls = run_sync(fluent.queue.engine.controls())["mail"]
     assert (controls.rate, controls.operator_rate, controls.default_rate) == (3, 3, 50)
 
 

@@ -19,7 +19,7 @@ from tasklib import (
     TaskValidationError,
     current_task,
 )
-from tests.tq.looking import need
+from tests.tq.reads import need
 
 LATER = 3600.0
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tasklib import Task, TaskQueue, TaskState
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
 from tasklib.stores.values import ControlChange, Filter
 from tests.waiting import eventually
 
@@ -55,13 +55,13 @@ def add(queue: TaskQueue, name: str, count: int) -> None:
 def ready(queue: TaskQueue, count: int) -> None:
     """All processes have signed on with both handlers."""
     eventually(
-        lambda: [set(worker.names) for worker in run_blocking(queue.engine.workers())] == [{"limited", "held"}] * count,
+        lambda: [set(worker.names) for worker in run_sync(queue.engine.workers())] == [{"limited", "held"}] * count,
         LONG,
     )
 
 
 def tasks(queue: TaskQueue, name: str) -> list[Task]:
-    return run_blocking(queue.engine.page(Filter(names=[name]), limit=10_000)).tasks
+    return run_sync(queue.engine.page(Filter(names=[name]), limit=10_000)).tasks
 
 
 def test_a_rate_limit_is_shared_by_two_processes(queue: TaskQueue, start: Start):
@@ -100,7 +100,7 @@ def most_at_once(done: list[Task]) -> int:
 
 
 def test_a_concurrency_limit_holds_although_a_process_is_killed(queue: TaskQueue, start: Start):
-    run_blocking(queue.engine.control(ControlChange(name="held", concurrency=3)))
+    run_sync(queue.engine.control(ControlChange(name="held", concurrency=3)))
     processes = {process.pid: process for process in (start() for _ in range(4))}
     ready(queue, 4)
     add(queue, "held", 60)
@@ -114,7 +114,7 @@ def test_a_concurrency_limit_holds_although_a_process_is_killed(queue: TaskQueue
 
     eventually(lambda: sampled()["completed"] >= 10, LONG)
     [victim, *_] = eventually(lambda: [each for each in tasks(queue, "held") if each.state == TaskState.RUNNING], LONG)
-    holder = next(worker for worker in run_blocking(queue.engine.workers()) if worker.id == victim.worker_id)
+    holder = next(worker for worker in run_sync(queue.engine.workers()) if worker.id == victim.worker_id)
     processes[holder.pid].send_signal(signal.SIGKILL)
     assert processes[holder.pid].wait(LONG) == -signal.SIGKILL
     eventually(lambda: sampled()["completed"] == 60, LONG)

@@ -18,10 +18,10 @@ from tasklib import (
     TaskNotFound,
     TaskQueue,
 )
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
-from tests.tq.looking import need
+from tests.tq.reads import need
 
 LATER = 3600.0
 
@@ -105,7 +105,7 @@ def test_the_size_limit_of_payloads_is_a_setting(memory_url: str):
             queue.enqueue(name, "x" * 99)
     assert queue.stats()["pending"] == 2
     queue.stop()
-    run_blocking(engine.close())
+    run_sync(engine.close())
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, 5, None, "a\0"])
@@ -194,7 +194,7 @@ def test_ids_may_be_text_and_unknown_ones_give_none(queue: TaskQueue):
         queue.get_task("not an id")
 
 
-def test_stats_are_in_this_doors_words(queue: TaskQueue):
+def test_stats_are_in_the_words_of_this_api(queue: TaskQueue):
     def broken(payload: object) -> None:
         raise RuntimeError
 

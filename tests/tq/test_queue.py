@@ -10,11 +10,11 @@ from tasklib import (
     TaskQueue,
     TaskState,
 )
+from tasklib.api.sync import run_sync
 from tasklib.core.retry import RetryPolicy
-from tasklib.doors.blocking import run_blocking
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ClaimRequest, ControlChange, Controls
-from tests.tq.looking import need
+from tests.tq.reads import need
 from tests.waiting import eventually
 
 LATER = 3600.0
@@ -127,7 +127,7 @@ def test_a_batch_recovers_what_dead_workers_hold(queue: TaskQueue):
         store = await queue.engine.store()
         await store.claim(ClaimRequest(worker_id="gone", names=["test"], slots=1, lease_seconds=30))
 
-    run_blocking(claim_and_vanish())
+    run_sync(claim_and_vanish())
     queue.register_handler("test", lambda payload: payload + 1)
     assert queue.process_batch() == 0
     queue.engine.advance(31)
@@ -193,17 +193,17 @@ def test_a_rate_limit_holds_in_batches_and_its_bucket_refills(queue: TaskQueue):
 
 def test_an_operators_rate_wins_until_it_is_cleared(queue: TaskQueue):
     def rate() -> float | None:
-        return run_blocking(queue.engine.controls()).get("limited", Controls()).rate
+        return run_sync(queue.engine.controls()).get("limited", Controls()).rate
 
     queue.set_rate_limit("limited", 5)
     assert rate() == 5
-    run_blocking(queue.engine.control(ControlChange(name="limited", operator_rate=1)))
+    run_sync(queue.engine.control(ControlChange(name="limited", operator_rate=1)))
     assert rate() == 1
     queue.set_rate_limit("limited", 7)
     assert rate() == 1
-    run_blocking(queue.engine.control(ControlChange(name="limited", operator_rate=0)))
+    run_sync(queue.engine.control(ControlChange(name="limited", operator_rate=0)))
     assert not rate(), "no limit, whatever the code says"
-    run_blocking(queue.engine.control(ControlChange(name="limited", operator_rate=None)))
+    run_sync(queue.engine.control(ControlChange(name="limited", operator_rate=None)))
     assert rate() == 7
     queue.set_rate_limit("limited", None)
     assert rate() is None

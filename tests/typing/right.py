@@ -30,7 +30,7 @@ from tasklib import (
     task,
     tq,
 )
-from tasklib.doors.tq import TypeContext
+from tasklib.api.fluent import TypeContext
 
 
 class Invoice(BaseModel):

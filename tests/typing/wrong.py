@@ -158,7 +158,7 @@ def claims_by_hand(manager: TaskManager, task_id: UUID) -> None:
     manager.submit(None)  # type: ignore[arg-type]  # error: None is no payload
     manager.submit(object())  # type: ignore[arg-type]  # error: no JSON value
     manager.submit(1, max_attempts="3")  # type: ignore[arg-type]  # error: wrong type
-    manager.submit(1, max_retries=3)  # type: ignore[call-arg]  # error: this door counts attempts
+    manager.submit(1, max_retries=3)  # type: ignore[call-arg]  # error: this API counts attempts
     manager.claim(task_id)  # type: ignore[call-arg]  # error: who claims it?
     manager.claim(7, "agent-1")  # type: ignore[arg-type]  # error: no id
     manager.complete(task_id, 1)  # type: ignore[call-arg]  # error: who completes it?

@@ -115,7 +115,7 @@ def console(context: BrowserContext) -> Iterator[Console]:
     context.on("console", console.hear)
     context.on("weberror", console.hear_error)
     yield console
-    console.judge()
+    console.explain_miss()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

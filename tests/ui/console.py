@@ -22,7 +22,7 @@ class Console:
     def hear_error(self, error: WebError) -> None:
         self._heard.append(f"uncaught: {error.error}")
 
-    def judge(self) -> None:
+    def explain_miss(self) -> None:
         unexpected = [said for said in self._heard if not any(re.search(each, said) for each in self._expected)]
         assert not unexpected, "the browser complained:\n" + "\n".join(unexpected)
         unheard = [each for each in self._expected if not any(re.search(each, said) for said in self._heard)]

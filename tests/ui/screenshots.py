@@ -17,8 +17,8 @@ from playwright.async_api import Browser, Page, async_playwright
 from tasklib import Config
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Store
-from tasklib.stores.values import ClaimRequest, ControlChange, WorkerBeat
+from tasklib.stores.protocol import Store
+from tasklib.stores.values import ClaimRequest, ControlChange, WorkerHeartbeat
 from tests.conformance.builders import completed, failed, new_task
 from tests.server.serving import serving
 from tests.ui.chromium import find_or_install
@@ -60,7 +60,7 @@ async def live(engine: Engine, rng: random.Random) -> str:
         for name, usual in TYPES.items():
             number = max(0, round(rng.gauss(usual * rush, usual**0.5)))
             await store.insert([new_task(name, payload_of(name, rng), max_retries=2) for _ in range(number)])
-        await store.sample()
+        await store.sample_backlog()
         if minute == MINUTES - 1:
             task = await a_failure(store)
         await work(store, rng, trouble=0.02 if rush == 1.0 else 0.12, share=0.9 if rush == 1.0 else 0.6)
@@ -97,8 +97,8 @@ def settled(claim: Claim, rng: random.Random, trouble: float) -> Any:
 
 
 async def gone(store: Store) -> None:
-    beat = WorkerBeat(id=GONE, hostname="web-3", pid=2200, names=tuple(TYPES), concurrency=8, running=1)
-    await store.beat(beat)
+    beat = WorkerHeartbeat(id=GONE, hostname="web-3", pid=2200, names=tuple(TYPES), concurrency=8, running=1)
+    await store.heartbeat(beat)
 
 
 async def leave_some(store: Store, rng: random.Random) -> None:
@@ -128,7 +128,7 @@ async def a_failure(store: Store) -> str:
 async def beat(store: Store) -> None:
     for worker, (host, names) in WORKERS.items():
         pid = int(worker.partition("/")[2].partition("-")[0])
-        await store.beat(WorkerBeat(id=worker, hostname=host, pid=pid, names=names, concurrency=8, running=3))
+        await store.heartbeat(WorkerHeartbeat(id=worker, hostname=host, pid=pid, names=names, concurrency=8, running=3))
 
 
 async def take(browser: Browser, site: Site, folder: Path, task: str, ready: Callable[[], Awaitable[None]]) -> None:

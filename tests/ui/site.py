@@ -12,7 +12,7 @@ import httpx
 from playwright.async_api import Page
 
 from tasklib import Config
-from tasklib.doors.blocking import run_blocking
+from tasklib.api.sync import run_sync
 from tasklib.engine.engine import Engine
 from tasklib.server.tokens import Role, new_token
 from tests.cli.running import background
@@ -73,7 +73,7 @@ class Site:
             finally:
                 await engine.close()
 
-        run_blocking(add())
+        run_sync(add())
         return text
 
     def link(self, token: str = TOKEN) -> str:

@@ -8,7 +8,7 @@ from playwright.async_api import Dialog, Page, expect
 from tasklib import Config
 from tasklib.engine.engine import Engine
 from tests.cli.running import run_process
-from tests.conformance.builders import beat_of
+from tests.conformance.builders import heartbeat_of
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
 from tests.ui.console import Console
 from tests.ui.site import Site, start_site
@@ -19,7 +19,7 @@ MADE = "main img, main script, main iframe, main svg[onload], a[href^='javascrip
 async def filled(site: Site) -> dict[str, str]:
     """One task in each state, by name."""
     engine = Engine(Config(database_url=site.env["TASKLIB_DATABASE_URL"]))
-    await (await engine.store()).beat(beat_of(EVIL, names=[EVIL, "plain"]))
+    await (await engine.store()).heartbeat(heartbeat_of(EVIL, names=[EVIL, "plain"]))
     await engine.close()
     options = {"tags": {EVIL: EVIL, "nested": {"a": [MARKUP]}}, "priority": 1}
     tasks = {}

@@ -11,7 +11,7 @@ import pytest
 
 from tasklib import Config, TaskState, is_terminal
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.outcome import Completed
 from tasklib.core.retry import RetryPolicy
 from tasklib.engine.engine import Engine
@@ -88,10 +88,10 @@ async def test_a_task_that_kills_its_worker_stops_after_its_last_attempt(fleet: 
     async def finished() -> bool:
         if all(worker.process.poll() is not None for worker in fleet.workers):
             fleet.start(1)
-        return is_terminal(await queue.need(handle.id))
+        return is_terminal(await queue.get_or_raise(handle.id))
 
     await eventually_async(finished, LONG, interval=0.05)
-    done = await queue.need(handle.id)
+    done = await queue.get_or_raise(handle.id)
     assert (done.state, done.attempts, done.retry_count) == (TaskState.FAILED, 3, 2)
     assert "WorkerLost" in (done.error or "")
     assert fleet.starts("poison") == {str(handle.id): 3}, "exactly as many starts as attempts"
@@ -119,7 +119,7 @@ async def test_a_poison_pill_does_not_wear_out_its_neighbours(fleet: Fleet, queu
     assert {task.state for task in done} == {TaskState.COMPLETED}
     assert 1 <= max(len(task.history) for task in done) <= 2, "some were lost with it, and none more than twice"
     for poison in poisons:
-        assert "WorkerLost" in ((await queue.need(poison)).error or "")
+        assert "WorkerLost" in ((await queue.get_or_raise(poison)).error or "")
         assert fleet.starts("poison")[str(poison)] <= 4
 
 
@@ -139,7 +139,7 @@ async def test_a_frozen_worker_finds_its_task_taken_and_changes_nothing(fleet: F
         frozen.send(signal.SIGCONT)
     assert (done.state, done.attempts) == (TaskState.COMPLETED, 2)
     await eventually_async(lambda: "lost" in frozen.said or "no longer this worker's" in frozen.said, LONG)
-    assert await queue.need(handle.id) == done, "nothing it does changes the row"
+    assert await queue.get_or_raise(handle.id) == done, "nothing it does changes the row"
     assert frozen.process.poll() is None
 
 
@@ -151,11 +151,11 @@ async def test_a_short_freeze_is_survived_without_a_second_start(fleet: Fleet, q
     await eventually_async(lambda: len(fleet.journal) == 1, LONG)
     holder = next(worker for worker in fleet.workers if str(worker.process.pid) == fleet.journal[0][-1])
     holder.send(signal.SIGSTOP)
-    before = (await queue.need(handle.id)).locked_until
+    before = (await queue.get_or_raise(handle.id)).locked_until
     holder.send(signal.SIGCONT)
 
     async def extended() -> bool:
-        return (await queue.need(handle.id)).locked_until != before
+        return (await queue.get_or_raise(handle.id)).locked_until != before
 
     await eventually_async(extended, LONG)
     gate.touch()
@@ -176,13 +176,13 @@ async def test_sigterm_lets_short_tasks_finish_and_gives_long_ones_back(fleet: F
     await eventually_async(lambda: "stops" in worker.said, LONG)
     gate.touch()
     assert worker.wait() == 0
-    assert (await queue.need(short.id)).state == TaskState.COMPLETED
-    assert (await queue.need(short_async.id)).state == TaskState.COMPLETED
-    given_back = await queue.need(long.id)
+    assert (await queue.get_or_raise(short.id)).state == TaskState.COMPLETED
+    assert (await queue.get_or_raise(short_async.id)).state == TaskState.COMPLETED
+    given_back = await queue.get_or_raise(long.id)
     assert (given_back.state, given_back.attempts, given_back.worker_id) == (TaskState.PENDING, 0, None)
     fleet.start(1)
     await eventually_async(lambda: fleet.starts("blocks")[str(long.id)] == 2, LONG)
-    assert (await queue.need(long.id)).attempts == 1, "it started again under the same number"
+    assert (await queue.get_or_raise(long.id)).attempts == 1, "it started again under the same number"
 
 
 async def test_a_second_signal_leaves_at_once(fleet: Fleet, queue: Engine):
@@ -205,12 +205,12 @@ async def test_a_stale_completion_is_refused_and_logged(queue: Engine, caplog: p
     [stale] = (await store.claim(request)).claims
     queue.advance(6)
     assert await queue.expire() == 1
-    expired = await queue.need(handle.id)
+    expired = await queue.get_or_raise(handle.id)
     assert (expired.state, expired.retry_count, expired.next_retry_at is not None) == (TaskState.FAILED, 1, True)
     assert "lease" in (expired.error or "")
     change = decide.settle(stale, Completed('{"value":"stale"}'), RetryPolicy())
-    assert await store.settle([change]) == [Verdict.LOST]
-    assert await queue.need(handle.id) == expired
+    assert await store.settle([change]) == [WriteResult.STALE]
+    assert await queue.get_or_raise(handle.id) == expired
 
 
 async def test_a_blocked_loop_does_not_stop_the_heartbeat(fleet: Fleet, queue: Engine):

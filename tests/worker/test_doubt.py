@@ -52,8 +52,8 @@ class DoubtfulStore:
             raise StoreUnavailable("the reply is lost")
         return claimed
 
-    async def held(self, worker_id: str) -> list[Claim]:
-        held = await self._store.held(worker_id)
+    async def claims_of_worker(self, worker_id: str) -> list[Claim]:
+        held = await self._store.claims_of_worker(worker_id)
         self._line.has_read = True
         await eventually_async(self._line.may_answer.is_set, 20)
         self._line.adoptions += 1

@@ -10,8 +10,8 @@ from tasklib import Config, TaskState, TaskWorker, task
 from tasklib.core.errors import WorkerExhausted
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
-from tasklib.worker import threads
 from tasklib.worker.background import BackgroundWorker
+from tasklib.worker.executors import threads
 from tests.queues import as_default
 from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
@@ -96,11 +96,11 @@ async def test_a_run_ends_after_its_grace_without_a_task_that_swallows_its_cance
         worker.stop()
         await asyncio.wait_for(running, 10)
         assert any(str(handle.id) in r.message and "left behind" in r.message for r in caplog.records)
-        before = await engine.need(handle.id)
+        before = await engine.get_or_raise(handle.id)
         assert (before.state, before.attempts) == (TaskState.PENDING, 0)
         gate.set()
         await asyncio.wait_for(coroutine, 10)
-        assert await engine.need(handle.id) == before, "what it does after the end is not recorded"
+        assert await engine.get_or_raise(handle.id) == before, "what it does after the end is not recorded"
 
 
 @pytest.mark.parametrize("kind", ["swallows", "blocks"])

@@ -16,7 +16,7 @@ from tasklib import Config, Retry, TaskState, current_task, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, ControlChange, Extension, Filter, Held, Hint
-from tasklib.worker import intake
+from tasklib.worker import fetcher
 from tests.queues import as_default
 from tests.waiting import eventually_async
 from tests.worker import app
@@ -218,7 +218,7 @@ async def test_an_answer_about_an_attempt_that_is_over_does_not_stop_the_next(
 async def test_a_pause_gives_back_what_waits_in_a_worker(
     engine: Engine, registry: Registry, serve: Serve, monkeypatch: pytest.MonkeyPatch, scope: str, kind: str
 ):
-    monkeypatch.setattr(intake, "HOSTAGE_SECONDS", float(FAR))  # it would give them back too
+    monkeypatch.setattr(fetcher, "PREFETCHED_SECONDS", float(FAR))  # it would give them back too
     gate, ran = threading.Event(), set[int]()
 
     def step(number: int) -> None:

@@ -131,7 +131,7 @@ async def test_retention_keeps_a_task_while_its_submit_may_be_repeated(backend_u
         engine.advance(60)
         assert await janitor.prune() == 0
         await engine.insert(submitted)  # as is done when nobody answered
-        assert (await engine.need(submitted[0].id)).state == "completed", "it is not to run again"
+        assert (await engine.get_or_raise(submitted[0].id)).state == "completed", "it is not to run again"
         engine.advance(SUBMIT_SLACK_SECONDS + 1)
         assert await janitor.prune() == 1
 
@@ -151,7 +151,7 @@ async def test_pause_holds_everything_until_resume(engine: Engine, registry: Reg
             return any(info.id == worker.worker_id for info in await engine.workers())
 
         await eventually_async(seen)
-        assert (await engine.need(handle.id)).state == TaskState.PENDING
+        assert (await engine.get_or_raise(handle.id)).state == TaskState.PENDING
         assert ran == []
         await engine.control(ControlChange(paused=False))
         assert (await handle.wait_async(10)).state == TaskState.COMPLETED

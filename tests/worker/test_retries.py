@@ -23,7 +23,7 @@ async def test_retries_come_after_exactly_5_10_and_20_seconds_and_the_fourth_fai
     handle = await always_fails.submit_async()
     for retry, delay in ((1, 5), (2, 10), (3, 20)):
         await drain_async(engine, registry=registry)
-        waiting = await engine.need(handle.id)
+        waiting = await engine.get_or_raise(handle.id)
         assert waiting.state == TaskState.FAILED
         assert waiting.retry_count == retry
         assert not is_terminal(waiting)
@@ -34,7 +34,7 @@ async def test_retries_come_after_exactly_5_10_and_20_seconds_and_the_fourth_fai
         assert len(starts) == retry, "nothing starts early"
         engine.advance(2)
     await drain_async(engine, registry=registry)
-    done = await engine.need(handle.id)
+    done = await engine.get_or_raise(handle.id)
     assert (len(starts), done.state, done.retry_count, done.attempts) == (4, TaskState.FAILED, 3, 4)
     assert is_terminal(done)
     assert done.next_retry_at is None
@@ -61,7 +61,7 @@ async def test_a_retry_that_succeeds_clears_the_error_and_keeps_the_history(engi
     for _ in range(3):
         await drain_async(engine, registry=registry)
         engine.advance(100)
-    done = await engine.need(handle.id)
+    done = await engine.get_or_raise(handle.id)
     assert (done.state, done.result, done.error, done.attempts) == (TaskState.COMPLETED, {"value": 3}, None, 3)
     assert [entry["error"].rsplit("\n", 1)[-1] for entry in done.history] == ["ValueError: not yet"] * 2
 
@@ -74,7 +74,7 @@ async def test_the_type_has_its_own_policy(engine: Engine, registry: Registry):
     handle = await stubborn.submit_async()
     for delay in (1, 3, 5, 5):
         await drain_async(engine, registry=registry)
-        waiting = await engine.need(handle.id)
+        waiting = await engine.get_or_raise(handle.id)
         assert waiting.next_retry_at is not None
         assert waiting.next_retry_at - waiting.updated_at == timedelta(seconds=delay)
         engine.advance(delay)
@@ -93,13 +93,13 @@ async def test_a_handler_sets_the_next_delay_gives_up_or_snoozes(engine: Engine,
 
     retried, failed, snoozed = [await decides.submit_async(what) for what in ("retry", "fail", "snooze")]
     await drain_async(engine, registry=registry)
-    waiting = await engine.need(retried.id)
+    waiting = await engine.get_or_raise(retried.id)
     assert waiting.next_retry_at is not None
     assert waiting.next_retry_at - waiting.updated_at == timedelta(seconds=123)
-    given_up = await engine.need(failed.id)
+    given_up = await engine.get_or_raise(failed.id)
     assert (given_up.state, is_terminal(given_up), given_up.retry_count) == (TaskState.FAILED, True, 0)
     assert "hopeless" in (given_up.error or "")
-    later = await engine.need(snoozed.id)
+    later = await engine.get_or_raise(snoozed.id)
     assert (later.state, later.attempts, later.history) == (TaskState.PENDING, 0, [])
     assert later.scheduled_at - later.updated_at == timedelta(seconds=60)
 
@@ -140,10 +140,10 @@ async def test_whatever_a_handler_raises_fails_that_task_and_nothing_else(
 
     other = await neighbour.submit_async()
     await drain_async(engine, registry=registry)
-    failed = await engine.need(handle.id)
+    failed = await engine.get_or_raise(handle.id)
     assert (failed.state, is_terminal(failed)) == (TaskState.FAILED, True)
     assert (type(raised).__name__) in (failed.error or "") or "StopIteration" in (failed.error or "")
-    assert (await engine.need(other.id)).result == {"value": "fine"}
+    assert (await engine.get_or_raise(other.id)).result == {"value": "fine"}
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_a_result_that_cannot_be_stored_is_a_failure_with_the_reason(
 
     handle = await returns.submit_async()
     await drain_async(engine, registry=registry)
-    done = await engine.need(handle.id)
+    done = await engine.get_or_raise(handle.id)
     assert (done.state, is_terminal(done)) == (TaskState.FAILED, True)
     assert reason in (done.error or "")
 
@@ -180,7 +180,7 @@ async def test_a_result_that_does_not_fit_its_annotation_is_a_failure(engine: En
 
     handle = await number.submit_async()
     await drain_async(engine, registry=registry)
-    done = await engine.need(handle.id)
+    done = await engine.get_or_raise(handle.id)
     assert done.state == TaskState.FAILED
     assert "result: does not fit what number says it returns" in (done.error or "")
     with pytest.raises(TaskFailed, match="valid integer"):
@@ -194,7 +194,7 @@ async def test_a_huge_error_is_cut_and_keeps_its_end(engine: Engine, registry: R
 
     handle = await verbose.submit_async()
     await drain_async(engine, registry=registry)
-    error = (await engine.need(handle.id)).error or ""
+    error = (await engine.get_or_raise(handle.id)).error or ""
     assert len(error.encode()) <= 16 * 1024
     assert "the end" in error
 
@@ -212,6 +212,6 @@ async def test_arguments_that_the_model_refuses_at_run_time_fail_at_once(engine:
     def after(count: int) -> None: ...
 
     await drain_async(engine, registry=changed)
-    failed = await engine.need(handle.id)
+    failed = await engine.get_or_raise(handle.id)
     assert (failed.state, is_terminal(failed), failed.attempts) == (TaskState.FAILED, True, 1)
     assert "count" in (failed.error or "")

@@ -10,7 +10,7 @@ from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Claimed, ClaimRequest, Filter
 from tasklib.testing import drain_async
-from tasklib.worker import intake
+from tasklib.worker import fetcher
 from tests.waiting import eventually_async
 from tests.worker.conftest import Serve
 
@@ -100,7 +100,7 @@ async def test_current_task_knows_its_task(engine: Engine, registry: Registry):
 
     handle = await look.submit_async()
     await drain_async(engine, registry=registry)
-    assert (await engine.need(handle.id)).error is None
+    assert (await engine.get_or_raise(handle.id)).error is None
     assert seen == [(handle.id, "look", 1, {"team": "blue"}, False, False)]
     with pytest.raises(Exception, match="outside of a running task"):
         current_task()
@@ -219,7 +219,7 @@ async def test_an_accepted_cancel_is_not_forgotten_when_the_attempt_ends_first(
 
     handle = await ends.submit_async()
     await drain_async(engine, registry=registry)
-    done = await engine.need(handle.id)
+    done = await engine.get_or_raise(handle.id)
     assert (done.state, done.attempts, starts) == (TaskState.CANCELLED, 1, [1])
 
 
@@ -243,7 +243,7 @@ async def test_a_delayed_task_waits_for_its_time(engine: Engine, registry: Regis
 
     handle = await later.options(delay_seconds=3600).submit_async()
     await drain_async(engine, registry=registry)
-    assert (await engine.need(handle.id)).state == TaskState.PENDING
+    assert (await engine.get_or_raise(handle.id)).state == TaskState.PENDING
     engine.advance(3601)
     await drain_async(engine, registry=registry)
     assert await handle.result_async(5) == "now"
@@ -260,8 +260,8 @@ async def test_a_worker_claims_only_the_names_it_has(engine: Engine, registry: R
 
     first, second = await known.submit_async(), await unknown.submit_async()
     await drain_async(engine, registry=registry)
-    assert (await engine.need(first.id)).state == TaskState.COMPLETED
-    assert (await engine.need(second.id)).state == TaskState.PENDING
+    assert (await engine.get_or_raise(first.id)).state == TaskState.COMPLETED
+    assert (await engine.get_or_raise(second.id)).state == TaskState.PENDING
 
 
 async def test_wait_is_woken_by_a_worker_elsewhere(engine: Engine, registry: Registry, serve: Serve):
@@ -307,7 +307,9 @@ async def test_a_long_task_does_not_hold_up_short_ones_behind_it(
     engine: Engine, registry: Registry, serve: Serve, monkeypatch: pytest.MonkeyPatch, kind: str
 ):
     """Few are woken for tasks that have been short so far; when one is not, the others come."""
-    monkeypatch.setattr(intake, "HOSTAGE_SECONDS", 60.0)  # otherwise what waits would be given back, and claimed anew
+    monkeypatch.setattr(
+        fetcher, "PREFETCHED_SECONDS", 60.0
+    )  # otherwise what waits would be given back, and claimed anew
     gate, ran = threading.Event(), set[int]()
 
     def step(number: int) -> None:

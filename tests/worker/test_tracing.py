@@ -63,7 +63,7 @@ async def test_each_call_of_many_has_its_own_span(engine: Engine, registry: Regi
     def traced(number: int) -> None: ...
 
     ids = await traced.submit_many_async({"number": number} for number in range(3))
-    kept = [(await engine.need(task_id)).trace or "" for task_id in ids]
+    kept = [(await engine.get_or_raise(task_id)).trace or "" for task_id in ids]
     made = [span.context.span_id for span in spans.get_finished_spans() if span.context is not None]
     assert [f"{span_id:016x}" in text for span_id, text in zip(made, kept, strict=True)] == [True] * 3
 
@@ -73,4 +73,4 @@ async def test_nothing_is_stored_when_nobody_traces(engine: Engine, registry: Re
     def plain() -> None: ...
 
     handle = await plain.submit_async()
-    assert (await engine.need(handle.id)).trace is None
+    assert (await engine.get_or_raise(handle.id)).trace is None

@@ -49,7 +49,7 @@ def _offered(ctx: typer.Context, incomplete: str, look: Callable[[Engine], Await
                     await store.close()
                 return await look(engine) if there else []  # a look at an empty database would make its tables
             finally:
-                await engine.close_for_good()
+                await engine.shutdown()
 
     try:
         found = asyncio.run(in_loop())

@@ -68,4 +68,4 @@ async def _copy(source: str, target: str, out: Printer) -> Copied:
             return await copy(*engines, show)
     finally:
         for engine in engines:
-            await engine.close_for_good()
+            await engine.shutdown()

@@ -24,6 +24,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tasklib.api.manager import AsyncTaskManager
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit
 from tasklib.cli.output import Cell, styled
@@ -33,7 +34,6 @@ from tasklib.cli.session import Session
 from tasklib.cli.workerprocess import Lifeline, end, start
 from tasklib.core.errors import MissingExtra, TaskConflict, TaskLibError
 from tasklib.core.task import Task, TaskState, is_completed, is_terminal
-from tasklib.doors.manager import AsyncTaskManager
 from tasklib.engine.config import Config
 from tasklib.engine.default import use_engine
 from tasklib.engine.engine import Engine
@@ -101,7 +101,7 @@ class Demo:
         self._say("It ends by itself." if once else "Ctrl-C ends it.")
         use_engine(self._engine)
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(self._engine.close_for_good)
+            stack.push_async_callback(self._engine.shutdown)
             stack.callback(self._lifeline.close)
             await self._serve(stack)
             self._begun = time.monotonic()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tasklib import RetryPolicy, TaskState, current_task, task
-from tasklib.doors.functions import Submitter
+from tasklib.api.decorator import Submitter
 
 _SOON = RetryPolicy(base=0.4, multiplier=2.0)  # short enough to watch; the default waits 5, 10 and 20 seconds
 

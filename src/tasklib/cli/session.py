@@ -52,7 +52,7 @@ class Session:
                     await self._open(engine, creates=creates)
                 return await work(engine)
             finally:
-                await engine.close_for_good()
+                await engine.shutdown()
 
         return asyncio.run(in_loop())
 

@@ -192,7 +192,7 @@ def show(
     async def look(engine: Engine) -> tuple[Task, datetime]:
         store, known = await engine.store(), None
         while True:
-            task, now = await engine.need(task_id), await store.now()
+            task, now = await engine.get_or_raise(task_id), await store.now()
             if not follow or is_terminal(task):
                 return task, now
             if task.version != known:

@@ -73,7 +73,7 @@ def create(
     async def work(engine: Engine) -> None:
         store = await engine.store()
         await store.add_token(token)
-        await store.note([_entry("token-create", token.id, token.label, token.role)])
+        await store.add_audit([_entry("token-create", token.id, token.label, token.role)])
 
     session.run(work, creates=True)
     if session.out.as_json:
@@ -138,7 +138,7 @@ def revoke(
         store = await engine.store()
         revoked = await store.revoke_token(token_id)
         if revoked:
-            await store.note([_entry("token-revoke", token_id)])
+            await store.add_audit([_entry("token-revoke", token_id)])
         return revoked
 
     if not session.run(work):

@@ -28,7 +28,7 @@ from tasklib.core.errors import InvalidInput
 from tasklib.core.registry import default_registry
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
-from tasklib.worker.alone import settle_in
+from tasklib.worker.gc_tuning import tune_gc
 from tasklib.worker.signals import StopSignals
 from tasklib.worker.worker import TaskWorker
 
@@ -216,7 +216,7 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
     )
     if ready is not None:
         say_ready(ready, task_worker.config.shutdown_grace_seconds)
-    settle_in()
+    tune_gc()
     return _run(task_worker)
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tasklib.core.errors import MissingExtra
-from tasklib.stores.queries import load_steps
+from tasklib.stores.sql.queries import load_steps
 
 try:
     from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table, Text, text

@@ -1,4 +1,4 @@
-"""Claims made by hand: who may take a task, and who may settle it. Pure; the errors are the claim door's."""
+"""Claims made by hand: who may take a task, and who may settle it. Pure; the errors are the claim API's."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _OVER: dict[Phase, type[TaskConflict]] = {
 }
 
 
-class Approach(Enum):
+class ClaimAttempt(Enum):
     """How a worker comes to a task that it wants."""
 
-    TAKE = auto()
+    NEW = auto()
     """It waits, and may be taken if it is due."""
-    RENEW = auto()
+    EXTEND = auto()
     """It is this worker's already: nothing is counted, the lease begins anew."""
-    CONTEST = auto()
+    TAKEOVER = auto()
     """Another worker has it: only an expired lease can be taken over."""
 
 
@@ -67,17 +67,17 @@ def check_lease(value: object, field: str = "claim_ttl") -> float:
     return float(value)
 
 
-def approach(task: Task, worker_id: str) -> Approach:
+def attempt_of(task: Task, worker_id: str) -> ClaimAttempt:
     """Raises TaskCompleted, TaskFailed or TaskCancelled for a task that is over."""
     phase = phase_of(task)
     if phase in (Phase.PENDING, Phase.WAITING):
-        return Approach.TAKE
+        return ClaimAttempt.NEW
     if phase is Phase.RUNNING:
-        return Approach.RENEW if task.worker_id == worker_id else Approach.CONTEST
+        return ClaimAttempt.EXTEND if task.worker_id == worker_id else ClaimAttempt.TAKEOVER
     raise _over(task, phase, "claimed")
 
 
-def contest(task: Task, now: datetime, reason: str) -> Change:
+def take_over(task: Task, now: datetime, reason: str) -> Change:
     """What takes a running task from its worker: allowed once the lease has run out. Raises TaskAlreadyClaimed."""
     if task.locked_until is None or task.locked_until <= now:
         return decide.expire(task, reason)
@@ -123,7 +123,7 @@ def claim_of(task: Task) -> Claim:
         started_at=task.started_at or task.updated_at,
         tags=json.dumps(task.tags),
         trace=task.trace,
-        alone=False,
+        no_prefetch=False,
     )
 
 

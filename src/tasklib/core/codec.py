@@ -1,4 +1,4 @@
-"""The one JSON contract for payloads, results, tags and errors: the same on every backend and through every door.
+"""The one JSON contract for payloads, results, tags and errors: the same on every backend and through every API.
 
 What comes back is what went in, up to JSON's own normalisation (key order is not kept, -0.0 is 0.0).
 What could not come back so is refused here, before anything is written.

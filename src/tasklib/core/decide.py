@@ -63,13 +63,13 @@ class Change(NamedTuple):
     that no request falls between. It differs in state, retry_count, due_in, error and entry alone, and is cancelled."""
 
 
-class Verdict(StrEnum):
+class WriteResult(StrEnum):
     """What became of a guarded write."""
 
     APPLIED = "applied"
-    ALREADY = "already"
+    DUPLICATE = "duplicate"
     """This very write had gone through before; only its reply was lost."""
-    LOST = "lost"
+    STALE = "stale"
     """The task has moved on; nothing was written."""
     MISSING = "missing"
 
@@ -151,7 +151,7 @@ def retry_by_hand(task: Task) -> Change:
 
 
 def resume(task: Task, now: datetime) -> Change | None:
-    """The claim door's retry: due now, attempts and history kept. None: it waits to be claimed anyway, and nothing
+    """The claim API's retry: due now, attempts and history kept. None: it waits to be claimed anyway, and nothing
     changes. What runs is taken from its worker; that attempt counts."""
     phase = phase_of(task)
     if phase is Phase.PENDING or (phase is Phase.WAITING and task.due_at <= now):
@@ -200,12 +200,12 @@ def check_deletable(task: Task) -> None:
         raise TaskNotTerminal(message, task_id=task.id, state=task.state)
 
 
-def judge(change: Change, found: Task | None) -> Verdict:
+def explain_miss(change: Change, found: Task | None) -> WriteResult:
     """Why a guarded write matched nothing: `found` is the row as it is now."""
     if found is None:
-        return Verdict.MISSING
+        return WriteResult.MISSING
     ours = _left(change, found) or (change.if_asked is not None and _left(change.if_asked, found))
-    return Verdict.ALREADY if ours else Verdict.LOST
+    return WriteResult.DUPLICATE if ours else WriteResult.STALE
 
 
 def written(change: Change, found: Task | None) -> Change:

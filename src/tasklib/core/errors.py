@@ -6,7 +6,7 @@ TaskLibError
 │   ├── InvalidValue                      a payload, result or tag that is not portable JSON
 │   ├── InvalidOption                     an option out of its range
 │   ├── InvalidConfig                     a setting out of its range, or unknown
-│   ├── InvalidTask, InvalidWorkerId      the claim door's words for the same
+│   ├── InvalidTask, InvalidWorkerId      the claim API's words for the same
 │   └── TaskDefinitionError               a function that cannot be a task
 ├── TaskConflict                   the task is not in a state that allows this, or a unique index of yours is against it
 │   ├── TaskAlreadyClaimed, TaskNotClaimed, WrongWorker, TaskCompleted, TaskFailed, TaskCancelled,

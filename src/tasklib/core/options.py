@@ -1,4 +1,4 @@
-"""Options of a submit, checked one by one: the same limits and the same words through every door."""
+"""Options of a submit, checked one by one: the same limits and the same words through every API."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Failed:
     delay: float | None = None
     """Seconds to the retry, where the handler chose them."""
     lost: bool = False
-    """The worker vanished, or its child process did: the task is a suspect from now on."""
+    """The worker vanished, or its child process did: the task may have caused it."""
     run_ms: int = 0
     seen: bool = False
     """An exception of the handler's, which has passed through the middleware around it."""

@@ -71,7 +71,7 @@ class TaskType:
     loose: frozenset[str]
     """Parameters (and `return`) whose annotation leaves keys of dicts open: there they must be text."""
     takes_payload: bool = False
-    """Called with the stored value itself, not with keyword arguments (handlers of the fluent door). `params` is a
+    """Called with the stored value itself, not with keyword arguments (handlers of the fluent API). `params` is a
     RootModel then."""
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""When a failed task runs again: one pure policy for all doors."""
+"""When a failed task runs again: one pure policy for all APIs."""
 
 from __future__ import annotations
 

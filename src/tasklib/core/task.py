@@ -54,9 +54,9 @@ class Claim(NamedTuple):
     started_at: datetime
     tags: str
     trace: str | None
-    alone: bool
+    no_prefetch: bool
     """Its last allowed attempt, or its latest attempt lost its worker: never prefetched, never in a slice."""
-    apart: bool = False
+    isolated: bool = False
     """Its latest two attempts lost their workers, or its latest one did and this is the last: it may be what kills
     them, or cannot afford to be beside that. It starts with nothing else."""
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Protocol, cast
 
 from tasklib.engine.config import Config
-from tasklib.stores.base import Admin, Store
+from tasklib.stores.protocol import Admin, Store
 
 
 class Backend(Store, Admin, Protocol):
@@ -16,10 +16,10 @@ class Backend(Store, Admin, Protocol):
 
 # By name, so that an engine's driver is imported only when its URL is used.
 _BACKENDS = {
-    "sqlite": "tasklib.stores.sqlite:SqliteStore",
-    "memory": "tasklib.stores.sqlite:SqliteStore",
-    "postgresql": "tasklib.stores.postgres:PostgresStore",
-    "postgres": "tasklib.stores.postgres:PostgresStore",
+    "sqlite": "tasklib.stores.sql.sqlite:SqliteStore",
+    "memory": "tasklib.stores.sql.sqlite:SqliteStore",
+    "postgresql": "tasklib.stores.sql.postgres:PostgresStore",
+    "postgres": "tasklib.stores.sql.postgres:PostgresStore",
     "nats": "tasklib.stores.nats:NatsStore",
 }
 

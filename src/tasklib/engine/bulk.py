@@ -8,7 +8,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from tasklib.core import decide
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.engine import Engine
@@ -82,13 +82,15 @@ async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> list[Tas
             changes.append(change)
     done: list[Task] = []
     if changes:
-        verdicts = await store.settle(changes)
-        done = _applied(changed, verdicts)
-        settled = zip(changed, changes, verdicts, strict=True)
-        await engine.announce([Settled(*each[:2]) for each in settled if each[2] is Verdict.APPLIED])
+        write_results = await store.settle(changes)
+        done = _applied(changed, write_results)
+        settled = zip(changed, changes, write_results, strict=True)
+        await engine.announce([Settled(*each[:2]) for each in settled if each[2] is WriteResult.APPLIED])
     asked = await store.request_cancel(list(running)) if running else []
     return done + [running[task_id] for task_id in asked]
 
 
-def _applied(tasks: Sequence[Task], verdicts: Sequence[Verdict]) -> list[Task]:
-    return [task for task, verdict in zip(tasks, verdicts, strict=True) if verdict is Verdict.APPLIED]
+def _applied(tasks: Sequence[Task], write_results: Sequence[WriteResult]) -> list[Task]:
+    return [
+        task for task, write_result in zip(tasks, write_results, strict=True) if write_result is WriteResult.APPLIED
+    ]

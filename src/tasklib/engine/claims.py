@@ -10,15 +10,15 @@ from datetime import timedelta
 from uuid import UUID
 
 from tasklib.core import claims, decide
-from tasklib.core.claims import Approach
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.claims import ClaimAttempt
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.outcome import Outcome
 from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine import task_log
-from tasklib.engine.engine import TRIES, Engine, worker_lost
+from tasklib.engine.engine import TRIES, Engine, worker_lost_error
 from tasklib.engine.listeners import Settled
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import Claimed, ClaimRequest, Controls, Held
 
 POLL_SECONDS = 0.5
@@ -30,22 +30,22 @@ async def claim(engine: Engine, task_id: UUID, worker_id: str, lease_seconds: fl
     whose lease ran out: after that attempt was recorded as failed."""
     store = await engine.store()
     for _ in range(TRIES):
-        task = await engine.need(task_id)
-        match claims.approach(task, worker_id):
-            case Approach.TAKE:
-                taken = await store.take(task_id, task.version, worker_id, lease_seconds)
+        task = await engine.get_or_raise(task_id)
+        match claims.attempt_of(task, worker_id):
+            case ClaimAttempt.NEW:
+                taken = await store.claim_by_id(task_id, task.version, worker_id, lease_seconds)
                 if taken is not None:
                     task_log.started(taken)
                     (found,) = await store.get([task_id])
                     return _claimed(found or task, taken, lease_seconds)
                 await _check_held_back(store, task)
-            case Approach.RENEW:
+            case ClaimAttempt.EXTEND:
                 extended = await _extended(store, task, lease_seconds)
                 if extended is not None:
                     return extended
-            case Approach.CONTEST:
-                contested = claims.contest(task, await store.lease_now(), worker_lost(task))
-                if (await store.settle([contested]))[0] is Verdict.APPLIED:
+            case ClaimAttempt.TAKEOVER:
+                contested = claims.take_over(task, await store.lease_now(), worker_lost_error(task))
+                if (await store.settle([contested]))[0] is WriteResult.APPLIED:
                     await engine.announce([Settled(task, contested)])
     raise TaskConflict(f"task {task_id} changes too fast to be claimed", task_id=task_id)
 
@@ -94,10 +94,10 @@ async def settle(engine: Engine, task_id: UUID, worker_id: str, version: int | N
     """What this worker's attempt came to. Returns what was written."""
     store = await engine.store()
     for _ in range(TRIES):
-        task = await engine.need(task_id)
+        task = await engine.get_or_raise(task_id)
         held = claims.holding(task, worker_id, version)
         change = decide.unmeasured(decide.settle(held, outcome, engine.config.retry_policy, random.uniform(-1, 1)))
-        if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
+        if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
             task_log.ended(held, outcome)
             await engine.announce([Settled(held, change, outcome)])
             return change if change.if_asked is None else decide.written(change, await engine.get(task_id))
@@ -108,7 +108,7 @@ async def extend(engine: Engine, task_id: UUID, worker_id: str, version: int | N
     """Begins this worker's lease anew, and tells how the task stands."""
     store = await engine.store()
     for _ in range(TRIES):
-        task = await engine.need(task_id)
+        task = await engine.get_or_raise(task_id)
         claims.holding(task, worker_id, version)
         extended = await _extended(store, task, lease_seconds)
         if extended is not None:
@@ -120,12 +120,12 @@ async def retry(engine: Engine, task_id: UUID) -> Task:
     """Back to pending, due now, with the attempts it has had. One that waits anyway is left as it is."""
     store = await engine.store()
     for _ in range(TRIES):
-        task = await engine.need(task_id)
+        task = await engine.get_or_raise(task_id)
         change = decide.resume(task, await store.now())
         if change is None:
             return task
-        if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
-            return await engine.need(task_id)
+        if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
+            return await engine.get_or_raise(task_id)
     raise TaskConflict(f"task {task_id} changes too fast to be retried", task_id=task_id)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import QueueInUse
+from tasklib.engine.diagnose import is_live
 from tasklib.engine.engine import Engine
-from tasklib.engine.waiting import is_live
-from tasklib.stores.base import Store
+from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange, Filter
 
 BATCH = 500
@@ -41,10 +41,14 @@ async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None
     cursor: UUID | None = None
     while True:
         page = await reading.page(Filter(), limit=BATCH, cursor=cursor, oldest_first=True)
-        verdicts = await writing.restore(page.tasks)
-        done.copied += verdicts.count(Verdict.APPLIED)
-        done.already += verdicts.count(Verdict.ALREADY)
-        done.refused += [task.id for task, verdict in zip(page.tasks, verdicts, strict=True) if verdict is Verdict.LOST]
+        write_results = await writing.restore(page.tasks)
+        done.copied += write_results.count(WriteResult.APPLIED)
+        done.already += write_results.count(WriteResult.DUPLICATE)
+        done.refused += [
+            task.id
+            for task, write_result in zip(page.tasks, write_results, strict=True)
+            if write_result is WriteResult.STALE
+        ]
         progress(done)
         cursor = page.next_cursor
         if cursor is None:

@@ -86,7 +86,7 @@ def holding(engine: Engine) -> Iterator[None]:
 
 
 def use_engine(engine: Engine | None) -> Engine | None:
-    """Puts another engine in place (None: none yet) and returns the one before. For tests and for other doors."""
+    """Puts another engine in place (None: none yet) and returns the one before. For tests and for other APIs."""
     with _lock:
         before = _engine
         _set(engine)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from tasklib.core import decide
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound
 from tasklib.core.published import PublishedType, publish
@@ -21,12 +21,12 @@ from tasklib.core.registry import TaskType
 from tasklib.core.task import NewTask, Task, is_terminal, not_finished
 from tasklib.engine import task_log
 from tasklib.engine.backends import Backend, make_store
+from tasklib.engine.batch_loader import Together
 from tasklib.engine.config import Config, check_default, is_missing
 from tasklib.engine.filters import checked
 from tasklib.engine.listeners import Settled, listening, tell
 from tasklib.engine.submission import Call, Prepared, Submitted, prepare, prepare_many
-from tasklib.engine.together import Together
-from tasklib.stores.base import InsertsInThread, Store
+from tasklib.stores.protocol import InsertsInThread, Store
 from tasklib.stores.values import (
     Age,
     ControlChange,
@@ -150,7 +150,7 @@ class Engine:
         if opened is not None:
             await opened.store.close()
 
-    async def close_for_good(self) -> None:
+    async def shutdown(self) -> None:
         self._closed = True
         await self.close()
 
@@ -236,31 +236,31 @@ class Engine:
         """Cancels a waiting task, or asks a running one to stop. Returns the task as it is then."""
         store = await self.store()
         for _ in range(TRIES):
-            task = await self.need(task_id)
+            task = await self.get_or_raise(task_id)
             change = decide.cancel(task)
             if change is not None:
-                if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
+                if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
                     await self.announce([Settled(task, change)])
-                    return await self.need(task_id)
+                    return await self.get_or_raise(task_id)
             elif await store.request_cancel([task_id]):
-                return await self.need(task_id)
+                return await self.get_or_raise(task_id)
         raise TaskConflict(f"task {task_id} changes too fast to be cancelled", task_id=task_id)
 
     async def retry(self, task_id: UUID) -> Task:
         """A failed task anew: all attempts, due now, history kept."""
         store = await self.store()
         for _ in range(TRIES):
-            change = decide.retry_by_hand(await self.need(task_id))
-            if (await store.settle([change]))[0] in (Verdict.APPLIED, Verdict.ALREADY):
-                return await self.need(task_id)
+            change = decide.retry_by_hand(await self.get_or_raise(task_id))
+            if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
+                return await self.get_or_raise(task_id)
         raise TaskConflict(f"task {task_id} changes too fast to be retried", task_id=task_id)
 
     async def delete(self, task_id: UUID) -> None:
         store = await self.store()
         for _ in range(TRIES):
-            task = await self.need(task_id)
+            task = await self.get_or_raise(task_id)
             decide.check_deletable(task)
-            if (await store.delete([(task.id, task.version)]))[0] is not Verdict.LOST:
+            if (await store.delete([(task.id, task.version)]))[0] is not WriteResult.STALE:
                 return
         raise TaskConflict(f"task {task_id} changes too fast to be deleted", task_id=task_id)
 
@@ -270,11 +270,13 @@ class Engine:
         lost = await store.lost_leases(self.config.dead_after_seconds, limit)
         if not lost:
             return 0
-        changes = [decide.expire(task, worker_lost(task)) for task in lost]
-        verdicts = await store.settle(changes)
-        done = zip(lost, changes, verdicts, strict=True)
-        await self.announce([Settled(task, change) for task, change, verdict in done if verdict is Verdict.APPLIED])
-        return verdicts.count(Verdict.APPLIED)
+        changes = [decide.expire(task, worker_lost_error(task)) for task in lost]
+        write_results = await store.settle(changes)
+        done = zip(lost, changes, write_results, strict=True)
+        await self.announce(
+            [Settled(task, change) for task, change, write_result in done if write_result is WriteResult.APPLIED]
+        )
+        return write_results.count(WriteResult.APPLIED)
 
     async def announce(self, settled: Sequence[Settled]) -> None:
         """Tells middleware what was just committed, if any of it listens. A change that had another form, for a cancel
@@ -314,7 +316,7 @@ class Engine:
     async def get(self, task_id: UUID) -> Task | None:
         return await (await self._opened()).tasks.get(task_id)
 
-    async def need(self, task_id: UUID) -> Task:
+    async def get_or_raise(self, task_id: UUID) -> Task:
         task = await self.get(task_id)
         if task is None:
             raise TaskNotFound(task_id)
@@ -337,8 +339,8 @@ class Engine:
     async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
         return await (await self.store()).series(since_seconds, step_seconds)
 
-    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        return await (await self.store()).ages(since_seconds, step_seconds)
+    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        return await (await self.store()).backlog_history(since_seconds, step_seconds)
 
     async def workers(self) -> list[WorkerInfo]:
         return await (await self.store()).workers()
@@ -346,7 +348,7 @@ class Engine:
     async def controls(self) -> dict[str, Controls]:
         return await (await self.store()).controls()
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> FleetStatus:
         """Of this moment, and one look for all who ask in it."""
         return await (await self._opened()).standing.get(None)
 
@@ -372,7 +374,7 @@ class Engine:
         raise StoreClosed("the queue was closed while waiting")
 
 
-class Standing(NamedTuple):
+class FleetStatus(NamedTuple):
     """What decides whether waiting tasks start."""
 
     controls: Mapping[str, Controls]
@@ -401,7 +403,7 @@ class StoreEngine(Engine):
         return cast(Backend, self._given)
 
 
-def worker_lost(task: Task) -> str:
+def worker_lost_error(task: Task) -> str:
     """The error of an attempt whose worker is gone."""
     return f"WorkerLost: worker {task.worker_id} vanished while it ran this task: its lease or its heartbeat ran out"
 
@@ -415,7 +417,7 @@ class _Opened:
     keeper: AsyncGenerator[None] | None = None
     insert_sync: Callable[[Sequence[NewTask]], Sequence[Inserted] | None] | None = field(init=False)
     tasks: Together[UUID, Task | None] = field(init=False)
-    standing: Together[None, Standing] = field(init=False)
+    standing: Together[None, FleetStatus] = field(init=False)
     types: Together[None, _Types] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -424,8 +426,8 @@ class _Opened:
         self.standing = Together(self._read_standing)
         self.types = Together(self._read_types)
 
-    async def _read_standing(self, asked: Sequence[None]) -> Sequence[Standing]:
-        return [Standing(await self.store.controls(), await self.store.workers())] * len(asked)
+    async def _read_standing(self, asked: Sequence[None]) -> Sequence[FleetStatus]:
+        return [FleetStatus(await self.store.controls(), await self.store.workers())] * len(asked)
 
     async def _read_types(self, asked: Sequence[None]) -> Sequence[_Types]:
         read_at = time.monotonic()

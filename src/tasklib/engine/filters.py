@@ -1,4 +1,4 @@
-"""Filters, checked before any store is asked: the same is refused on every backend, whichever door it came through."""
+"""Filters, checked before any store is asked: the same is refused on every backend, whichever API it came through."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.envelope import unpack
+from tasklib.core.bytes_json import unpack
 from tasklib.core.options import check_tags
 from tasklib.core.task import NewTask
 from tasklib.engine.current import RunningTask

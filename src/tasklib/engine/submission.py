@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core import codec
+from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.durations import in_seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.ids import SEQUENCE_BITS, uuid7s
@@ -24,7 +25,6 @@ from tasklib.core.options import SubmitOptions, check_name, check_tags
 from tasklib.core.published import PublishedType
 from tasklib.core.registry import TaskOptions, TaskType
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.rows import Rows
 from tasklib.core.schemas import argument_schema
 from tasklib.core.task import NewTask
 from tasklib.engine import tracing
@@ -131,11 +131,11 @@ def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Con
     first = NewTask(ids[0], call.name, payloads[0], *alike)
     columns: dict[str, Sequence[Any]] = {"id": ids, "kwargs": payloads}
     if config.middleware:
-        columns["tags"] = [before_submit(config.middleware, each).tags for each in Rows(first, **columns)]
+        columns["tags"] = [before_submit(config.middleware, each).tags for each in ColumnBatch(first, **columns)]
     traces = tracing.submitted(call.name, ids)
     if any(traces):
         columns["trace"] = traces
-    return Rows(first, **columns)
+    return ColumnBatch(first, **columns)
 
 
 def _fitted(call: Call, published: PublishedType | None, limit: int) -> tuple[str, TaskOptions, bool]:

@@ -63,13 +63,13 @@ def _failed(claim: Claim, outcome: Failed) -> None:
     log.log(level, "task %s (%s), attempt %d %s: %s", *said, exc_info=exc_info, extra=fields)
 
 
-def refused(claims: Sequence[Claim], verdicts: Sequence[str]) -> None:
+def refused(claims: Sequence[Claim], write_results: Sequence[str]) -> None:
     """Outcomes that came too late: the claims were somebody else's by then. One line for a batch, however many."""
     if claims:
         first, more = claims[0], len(claims) - 1
         text = "refused: task %s (%s), attempt %d: the claim was no longer this worker's (%s); outcome dropped%s"
         fields = _fields("refused", first.id, first.name, first.attempt, more=more)
-        log.warning(text, first.id, first.name, first.attempt, verdicts[0], _and(more), extra=fields)
+        log.warning(text, first.id, first.name, first.attempt, write_results[0], _and(more), extra=fields)
 
 
 def leases_lost(claims: Sequence[Claim], reason: str) -> None:

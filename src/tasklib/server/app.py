@@ -33,7 +33,7 @@ from tasklib.server import (
     workers,
 )
 from tasklib.server.asgi import route_path
-from tasklib.server.auth import Gate
+from tasklib.server.auth import AuthMiddleware
 from tasklib.server.feed import Feed
 from tasklib.server.headers import SecureHeaders
 from tasklib.server.limits import BodyLimit, StreamCap, SubmitRate, TimeLimit
@@ -42,7 +42,7 @@ from tasklib.server.problems import Problems, on_http_exception, on_invalid_requ
 from tasklib.server.service import Service
 from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
-from tasklib.server.tokens import Keyring
+from tasklib.server.tokens import TokenStore
 
 VERSION = "1"
 """Of the API."""
@@ -65,13 +65,13 @@ def create_app(
     """
     settings = settings or ServerSettings()
     engine = queue if isinstance(queue, Engine) else default_engine() if queue is None else engine_of(queue)
-    keyring = Keyring(engine, settings)
+    token_store = TokenStore(engine, settings)
     service = Service(
         engine=engine,
         registry=default_registry if registry is None else registry,
         settings=settings,
-        keyring=keyring,
-        sessions=Sessions(keyring, settings),
+        token_store=token_store,
+        sessions=Sessions(token_store, settings),
         submits=SubmitRate(settings.submit_rate),
         streams=StreamCap(settings.max_streams),
         meters=Meters(engine),
@@ -103,7 +103,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _on_http_exception)
     # The last one added is the first to see a request.
     app.add_middleware(BodyLimit, max_bytes=settings.max_body_bytes)
-    app.add_middleware(Gate, settings=settings, keyring=keyring, sessions=service.sessions)
+    app.add_middleware(AuthMiddleware, settings=settings, token_store=token_store, sessions=service.sessions)
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     app.add_middleware(Problems)
     app.add_middleware(SecureHeaders)

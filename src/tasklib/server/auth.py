@@ -8,10 +8,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tasklib.server.asgi import header, route_path
 from tasklib.server.dashboard import PAGE_WANTED, to_login, wants_page
 from tasklib.server.headers import ASSETS
-from tasklib.server.problems import Refused
+from tasklib.server.problems import ProblemError
 from tasklib.server.sessions import COOKIE, Sessions
 from tasklib.server.settings import ServerSettings
-from tasklib.server.tokens import NOBODY_ASKED, Identity, Keyring, Need
+from tasklib.server.tokens import NOBODY_ASKED, Identity, Need, TokenStore
 
 HEALTH = frozenset({"/healthz", "/readyz"})
 PUBLIC = frozenset({*(("GET", path) for path in HEALTH), ("GET", "/login"), ("POST", "/api/login")})
@@ -35,11 +35,11 @@ def need_of(method: str, path: str) -> Need:
     return Need.OPERATE
 
 
-class Gate:
-    def __init__(self, app: ASGIApp, settings: ServerSettings, keyring: Keyring, sessions: Sessions) -> None:
+class AuthMiddleware:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, token_store: TokenStore, sessions: Sessions) -> None:
         self.app = app
         self.settings = settings
-        self.keyring = keyring
+        self.token_store = token_store
         self.sessions = sessions
         self._hosts = frozenset(host.lower() for host in settings.allowed_hosts)
 
@@ -48,7 +48,7 @@ class Gate:
             scope[PAGE_WANTED] = wants_page(scope)
             try:
                 scope[IDENTITY] = await self._admit(scope)
-            except Refused as refused:
+            except ProblemError as refused:
                 if refused.status != 401 or not scope[PAGE_WANTED] or _bearer(scope) is not None:
                     raise
                 await to_login(scope)(scope, receive, send)
@@ -72,20 +72,20 @@ class Gate:
         if method not in SAFE_METHODS:
             self._check_site(scope, bearer is not None)
         if identity is not None and not identity.may(need):
-            raise Refused(403, "forbidden", f"a token with the role {identity.role} may not do this")
+            raise ProblemError(403, "forbidden", f"a token with the role {identity.role} may not do this")
         return identity
 
     async def _identify(self, scope: Scope, bearer: bytes | None) -> Identity:
         identity = None
         if bearer is not None:
-            identity = await self.keyring.match(bearer)
+            identity = await self.token_store.match(bearer)
         else:
             cookie = _cookie(scope)
             if cookie is not None:
                 identity = await self.sessions.open(cookie)
         if identity is None:
             detail = "send a token: Authorization: Bearer ..., or sign in at /login"
-            raise Refused(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
+            raise ProblemError(401, "unauthorized", detail, headers={"WWW-Authenticate": "Bearer"})
         return identity
 
     def _check_host(self, scope: Scope) -> None:
@@ -95,7 +95,7 @@ class Gate:
         host = (header(scope, b"host") or b"").decode("latin-1").lower()
         name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
         if name not in self._hosts:
-            raise Refused(421, "host_not_allowed", f"this server does not answer to the host name {name!r:.80}")
+            raise ProblemError(421, "host_not_allowed", f"this server does not answer to the host name {name!r:.80}")
 
     def _check_site(self, scope: Scope, has_bearer: bool) -> None:
         """Against requests that another site makes in a visitor's name."""
@@ -110,7 +110,9 @@ class Gate:
         else:
             same = not self.settings.authenticate  # browsers always send one of the two
         if not same:
-            raise Refused(403, "cross_site", "changes need a bearer token, or must come from this server's own pages")
+            raise ProblemError(
+                403, "cross_site", "changes need a bearer token, or must come from this server's own pages"
+            )
 
 
 def _bearer(scope: Scope) -> bytes | None:

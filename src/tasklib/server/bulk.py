@@ -11,14 +11,14 @@ from tasklib.engine.bulk import Action
 from tasklib.server.docs import BODY, problems
 from tasklib.server.filters import of_body
 from tasklib.server.schemas import Bulk, BulkDone
-from tasklib.server.service import Served, Who
+from tasklib.server.service import IdentityDep, Served
 from tasklib.server.tasks import WORK_SECONDS
 
 router = APIRouter(prefix="/api/tasks/bulk", tags=["tasks"])
 
 
 @router.post("/{action}", operation_id="bulk_action", responses=problems(*BODY))
-async def act(action: Action, given: Bulk, service: Served, who: Who) -> BulkDone:
+async def act(action: Action, given: Bulk, service: Served, who: IdentityDep) -> BulkDone:
     """Retry, cancel or delete all tasks that match; those whose status does not allow it are left alone."""
     where = of_body(given.filter)
     if given.dry_run:
@@ -30,10 +30,10 @@ async def act(action: Action, given: Bulk, service: Served, who: Who) -> BulkDon
     async for tasks in batches:
         done += len(tasks)
         # One for each task, so that its own timeline tells; and below one for the whole.
-        await service.note(who, action, [(task.id, task.name) for task in tasks], detail={"bulk": True})
+        await service.add_audit(who, action, [(task.id, task.name) for task in tasks], detail={"bulk": True})
         if asyncio.get_running_loop().time() >= until:
             more = True
             break
     detail = {"filter": given.filter.model_dump(mode="json", by_alias=True, exclude_none=True), "done": done}
-    await service.note(who, f"bulk-{action}", detail=detail)
+    await service.add_audit(who, f"bulk-{action}", detail=detail)
     return BulkDone(matched=done, matched_capped=False, done=done, more=more, dry_run=False)

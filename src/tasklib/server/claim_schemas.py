@@ -11,7 +11,7 @@ from pydantic import Field
 from tasklib.core.claims import LONGEST_LEASE, SHORTEST_LEASE, WORKER_ID_LIMIT
 from tasklib.core.options import INT32
 from tasklib.server.fields import Flag, Name, Number, Whole
-from tasklib.server.schemas import PAGE_LIMIT, Given, Problem, Shown
+from tasklib.server.schemas import PAGE_LIMIT, Problem, RequestModel, ResponseModel
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""
@@ -25,7 +25,7 @@ Version = Annotated[Whole, Field(ge=0, le=INT32)]
 _LEASE = "How long the claim lasts unless it is extended; the queue's own lease unless given."
 
 
-class ClaimNext(Given):
+class ClaimNext(RequestModel):
     worker_id: WorkerId = Field(description="A name of the worker's own; only under it can the claim be settled.")
     types: Annotated[list[Name], Field(min_length=1, max_length=1000)] = Field(
         default=[DEFAULT_TYPE], description="Only tasks of these types."
@@ -37,12 +37,12 @@ class ClaimNext(Given):
     )
 
 
-class ClaimOne(Given):
+class ClaimOne(RequestModel):
     worker_id: WorkerId
     lease_seconds: Lease | None = Field(default=None, description=_LEASE)
 
 
-class Held(Given):
+class Held(RequestModel):
     """Whose claim it is, and which."""
 
     worker_id: WorkerId
@@ -64,7 +64,7 @@ class Extend(Held):
     lease_seconds: Lease | None = Field(default=None, description=_LEASE)
 
 
-class ClaimView(Shown):
+class ClaimView(ResponseModel):
     """A task that is this worker's until `lockedUntil`. Nothing in it is masked."""
 
     id: UUID
@@ -85,11 +85,11 @@ class ClaimView(Shown):
     cancel_requested: bool = Field(description="True: stop. What does not complete now ends cancelled.")
 
 
-class Claims(Shown):
+class Claims(ResponseModel):
     claims: list[ClaimView]
 
 
-class Settled(Shown):
+class Settled(ResponseModel):
     id: UUID
     status: str = Field(description="pending, completed, failed or cancelled.")
     attempts: int

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 
 from tasklib.server.docs import BODY, problems
 from tasklib.server.schemas import ControlsView, Paused, RateLimit, RateLimitSet
-from tasklib.server.service import Served, Service, Who
+from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.tokens import Identity
 from tasklib.server.views import control_fields, control_view
 from tasklib.stores.values import ControlChange, Controls
@@ -15,22 +15,22 @@ router = APIRouter(tags=["controls"])
 
 
 @router.post("/api/tasks/pause", operation_id="pause", responses=problems())
-async def pause(service: Served, who: Who) -> Paused:
+async def pause(service: Served, who: IdentityDep) -> Paused:
     """Stop the whole fleet from starting tasks. What runs goes on."""
     return await _pause(service, who, True)
 
 
 @router.post("/api/tasks/resume", operation_id="resume", responses=problems())
-async def resume(service: Served, who: Who) -> Paused:
+async def resume(service: Served, who: IdentityDep) -> Paused:
     """Undo a pause of all types; types paused by themselves stay so."""
     return await _pause(service, who, False)
 
 
 @router.post("/api/tasks/rate-limit", operation_id="set_rate_limit", responses=problems(*BODY))
-async def rate_limit(given: RateLimit, service: Served, who: Who) -> RateLimitSet:
+async def rate_limit(given: RateLimit, service: Served, who: IdentityDep) -> RateLimitSet:
     """Limit how many tasks the whole fleet starts a second."""
     await service.engine.control(ControlChange(operator_rate=given.tasks_per_second))
-    await service.note(who, "rate-limit", detail={"tasksPerSecond": given.tasks_per_second})
+    await service.add_audit(who, "rate-limit", detail={"tasksPerSecond": given.tasks_per_second})
     return RateLimitSet(tasks_per_second=given.tasks_per_second)
 
 
@@ -44,5 +44,5 @@ async def controls(service: Served) -> ControlsView:
 
 async def _pause(service: Service, who: Identity, paused: bool) -> Paused:
     after = await service.engine.control(ControlChange(paused=paused))
-    await service.note(who, "pause" if paused else "resume")
+    await service.add_audit(who, "pause" if paused else "resume")
     return Paused(paused=after.paused)

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from tasklib.core.errors import StoreError
 from tasklib.server.docs import problems
-from tasklib.server.problems import RETRY_AFTER_SECONDS, Refused
+from tasklib.server.problems import RETRY_AFTER_SECONDS, ProblemError
 from tasklib.server.schemas import Health
 from tasklib.server.service import Served
 
@@ -34,5 +34,5 @@ async def readyz(service: Served) -> Health:
     except (StoreError, TimeoutError) as error:
         code = error.code if isinstance(error, StoreError) else "store_busy"
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
-        raise Refused(503, code, "the database does not answer", headers=headers) from None
+        raise ProblemError(503, code, "the database does not answer", headers=headers) from None
     return Health(status="ok")

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.server.asgi import Watched, header, route_path
-from tasklib.server.problems import Refused
+from tasklib.server.problems import ProblemError
 
 STREAMS = "/api/events"
 """The one path whose answers may take long."""
@@ -37,7 +37,7 @@ class TimeLimit:
             if watched.began or not limit.expired():
                 raise
             detail = f"the request took longer than {self.seconds:g} s"
-            raise Refused(503, "request_timeout", detail, headers={"Retry-After": "5"}) from None
+            raise ProblemError(503, "request_timeout", detail, headers={"Retry-After": "5"}) from None
 
 
 class BodyLimit:
@@ -78,7 +78,7 @@ class BodyLimit:
         while True:
             message: MutableMapping[str, Any] = await receive()
             if message["type"] == "http.disconnect":
-                raise Refused(400, "disconnected", "the client went away")
+                raise ProblemError(400, "disconnected", "the client went away")
             part: bytes = message.get("body", b"")
             size += len(part)
             if size > self.max_bytes:
@@ -87,8 +87,8 @@ class BodyLimit:
             if not message.get("more_body", False):
                 return b"".join(parts)
 
-    def _too_large(self) -> Refused:
-        return Refused(413, "body_too_large", f"the body is larger than {self.max_bytes:,} bytes")
+    def _too_large(self) -> ProblemError:
+        return ProblemError(413, "body_too_large", f"the body is larger than {self.max_bytes:,} bytes")
 
 
 def _has_body(scope: Scope) -> bool:
@@ -99,7 +99,7 @@ def _has_body(scope: Scope) -> bool:
 def _check_type(scope: Scope) -> None:
     given = (header(scope, b"content-type") or b"").partition(b";")[0].strip().lower()
     if given != b"application/json":
-        raise Refused(415, "unsupported_media_type", "a body must be sent as Content-Type: application/json")
+        raise ProblemError(415, "unsupported_media_type", "a body must be sent as Content-Type: application/json")
 
 
 class SubmitRate:
@@ -120,7 +120,7 @@ class SubmitRate:
         if left < 1:
             wait = math.ceil((1 - left) / self._rate)
             detail = f"more than {self._rate:g} submits a second"
-            raise Refused(429, "too_many_submits", detail, headers={"Retry-After": str(wait)})
+            raise ProblemError(429, "too_many_submits", detail, headers={"Retry-After": str(wait)})
         self._left[caller] = (left - 1, now)
 
 
@@ -132,7 +132,7 @@ class StreamCap:
     def enter(self) -> None:
         if self.open >= self._most:
             detail = f"{self._most} live streams are open already"
-            raise Refused(429, "too_many_streams", detail, headers={"Retry-After": "10"})
+            raise ProblemError(429, "too_many_streams", detail, headers={"Retry-After": "10"})
         self.open += 1
 
     def leave(self) -> None:

@@ -9,9 +9,9 @@ from starlette.responses import FileResponse, RedirectResponse
 
 from tasklib.server.dashboard import OWN
 from tasklib.server.docs import BODY, problems
-from tasklib.server.problems import Refused
+from tasklib.server.problems import ProblemError
 from tasklib.server.schemas import Login, Session
-from tasklib.server.service import Served, Who
+from tasklib.server.service import IdentityDep, Served
 from tasklib.server.tokens import NOBODY_ASKED, Identity, Need
 
 router = APIRouter(tags=["session"])
@@ -31,9 +31,9 @@ async def log_in(given: Login, request: Request, response: Response, service: Se
     """Change a token for a session cookie. For the login page: other clients send the token itself."""
     identity: Identity | None = NOBODY_ASKED
     if service.settings.authenticate:
-        identity = await service.keyring.match(given.token.encode("utf-8", "surrogatepass"))
+        identity = await service.token_store.match(given.token.encode("utf-8", "surrogatepass"))
         if identity is None:
-            raise Refused(401, "unauthorized", "this token is not known, or was revoked")
+            raise ProblemError(401, "unauthorized", "this token is not known, or was revoked")
         secure = request.url.scheme == "https"
         service.sessions.set_cookie(response, identity, secure=secure, path=_cookie_path(request))
     assert identity is not None
@@ -49,7 +49,7 @@ async def log_out(request: Request, service: Served) -> Response:
 
 
 @router.get("/api/session", operation_id="get_session", responses=problems())
-async def session(who: Who) -> Session:
+async def session(who: IdentityDep) -> Session:
     """Who the token belongs to, and what it may do."""
     return _session(who)
 

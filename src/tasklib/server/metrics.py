@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.redact import mask_text
-from tasklib.engine.waiting import is_live
+from tasklib.engine.diagnose import is_live
 from tasklib.server.docs import problems
 from tasklib.server.meters import Meters
 from tasklib.server.service import Served

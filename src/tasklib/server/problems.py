@@ -65,7 +65,7 @@ TITLES = {
 _CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
-class Refused(Exception):
+class ProblemError(Exception):
     """A request that the server itself turns down, whatever the queue would say."""
 
     def __init__(self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
@@ -125,7 +125,7 @@ async def on_invalid_request(request: Request, error: Exception) -> JSONResponse
 
 
 def _code(field: str) -> str:
-    """The code that every door has for it."""
+    """The code that every API has for it."""
     return InvalidOption.code if field == "type" or field.startswith("options.") else InvalidInput.code
 
 
@@ -156,7 +156,7 @@ class Problems:
 
 
 def _answer(error: Exception) -> JSONResponse:
-    if isinstance(error, Refused):
+    if isinstance(error, ProblemError):
         return problem(error.status, error.code, str(error), headers=error.headers)
     answer = of_error(error) if isinstance(error, TaskLibError) else None
     if answer is not None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tasklib.core.task import TaskState
-from tasklib.engine.waiting import Cause
+from tasklib.engine.diagnose import Cause
 from tasklib.server.fields import (
     Attempts,
     Concurrency,
@@ -33,13 +33,13 @@ LARGEST_OFFSET = 100_000
 """Further on, pages go by cursor: an offset has to walk over all that it skips."""
 
 
-class Given(BaseModel):
+class RequestModel(BaseModel):
     """What a client sends. Unknown fields are refused, our own spelling of them too."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid")
 
 
-class Shown(BaseModel):
+class ResponseModel(BaseModel):
     """What a client gets."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
@@ -68,7 +68,7 @@ class Finished(StrEnum):
 # -- submit -----------------------------------------------------------------------------------------------------------
 
 
-class Options(Given):
+class Options(RequestModel):
     max_attempts: Attempts | None = Field(default=None, description="3 unless given; 0 is unlimited.")
     run_after: Instant | None = None
     priority: Priority | None = Field(default=None, description="Higher goes first; 0 unless given.")
@@ -77,7 +77,7 @@ class Options(Given):
     idempotency_key: Key | None = Field(default=None, description="One task for each key, however often it is sent.")
 
 
-class Submit(Given):
+class Submit(RequestModel):
     type: Name
     payload: Any = Field(description="Any JSON value; for a type that is known or published, its arguments.")
     options: Options | None = None
@@ -86,7 +86,7 @@ class Submit(Given):
 VALIDATED: Any = Field(description="Whether the payload was checked; false: nobody has told what the type takes.")
 
 
-class Submitted(Shown):
+class Submitted(ResponseModel):
     id: UUID
     type: str
     status: str
@@ -97,7 +97,7 @@ class Submitted(Shown):
 # -- tasks ------------------------------------------------------------------------------------------------------------
 
 
-class Attempt(Shown):
+class Attempt(ResponseModel):
     """An attempt that did not complete."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
@@ -110,7 +110,7 @@ class Attempt(Shown):
     lost: bool = False
 
 
-class TaskView(Shown):
+class TaskView(ResponseModel):
     id: UUID
     type: str
     payload: Any
@@ -142,7 +142,7 @@ class Found(TaskView):
     validated: bool = VALIDATED
 
 
-class WaitingReason(Shown):
+class WaitingReason(ResponseModel):
     cause: Cause
     text: str
     until: datetime | None = Field(description="When time alone ends it; null: somebody has to, or a task's end.")
@@ -152,7 +152,7 @@ class TaskDetail(TaskView):
     waiting_for: list[WaitingReason] = Field(description="Why it has not started; empty once it has.")
 
 
-class TaskPage(Shown):
+class TaskPage(ResponseModel):
     tasks: list[TaskView]
     total: int
     total_capped: bool = Field(description="True: there are more than `total`.")
@@ -161,14 +161,14 @@ class TaskPage(Shown):
     next_cursor: UUID | None = Field(description="Send as `cursor` for the next page; null at the end.")
 
 
-class Retried(Shown):
+class Retried(ResponseModel):
     id: UUID
     status: str
     attempts: int
     next_retry_at: datetime | None
 
 
-class ListQuery(Given):
+class ListQuery(RequestModel):
     id: Annotated[list[UUID] | None, Field(max_length=PAGE_LIMIT, description="May be repeated.")] = None
     type: Annotated[list[Name] | None, Field(description="May be repeated.")] = None
     status: Annotated[list[Status] | None, Field(description="May be repeated.")] = None
@@ -189,7 +189,7 @@ class ListQuery(Given):
 # -- bulk -------------------------------------------------------------------------------------------------------------
 
 
-class BulkFilter(Given):
+class BulkFilter(RequestModel):
     """All given conditions must hold; an empty filter is everything."""
 
     type: list[Name] | None = Field(default=None, max_length=1000)
@@ -204,12 +204,12 @@ class BulkFilter(Given):
     ids: list[UUID] | None = Field(default=None, max_length=1000)
 
 
-class Bulk(Given):
+class Bulk(RequestModel):
     filter: BulkFilter
     dry_run: Flag = False
 
 
-class BulkDone(Shown):
+class BulkDone(ResponseModel):
     matched: int = Field(description="How many tasks the action can be done to (dry run), or was done to.")
     matched_capped: bool
     done: int
@@ -217,14 +217,14 @@ class BulkDone(Shown):
     dry_run: bool
 
 
-class Cleaned(Shown):
+class Cleaned(ResponseModel):
     deleted: int
     matched: int = Field(description="How many there are to delete (dry run), or were deleted.")
     more: bool = Field(description="True: time ran out before all were deleted; send it again.")
     dry_run: bool
 
 
-class CleanupQuery(Given):
+class CleanupQuery(RequestModel):
     older_than: Instant
     status: Annotated[list[Finished] | None, Field(description="completed unless given; may be repeated.")] = None
     dry_run: Annotated[bool, Field(description="Count only.")] = False
@@ -233,7 +233,7 @@ class CleanupQuery(Given):
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-class Counts(Shown):
+class Counts(ResponseModel):
     pending: int = 0
     processing: int = 0
     completed: int = 0
@@ -251,7 +251,7 @@ class Stats(Counts):
     by_type: dict[str, TypeCounts]
 
 
-class SeriesPoint(Shown):
+class SeriesPoint(ResponseModel):
     at: datetime = Field(description="When the step began.")
     completed: int = 0
     failed: int = Field(default=0, description="For good.")
@@ -266,13 +266,13 @@ class SeriesPoint(Shown):
     )
 
 
-class Series(Shown):
+class Series(ResponseModel):
     minutes: int
     step_minutes: int
     points: list[SeriesPoint] = Field(description="Every step, oldest first; the last one is still growing.")
 
 
-class WorkerView(Shown):
+class WorkerView(ResponseModel):
     id: str
     hostname: str
     pid: int
@@ -287,26 +287,26 @@ class WorkerView(Shown):
     live: bool
 
 
-class Workers(Shown):
+class Workers(ResponseModel):
     workers: list[WorkerView]
 
 
 # -- controls ---------------------------------------------------------------------------------------------------------
 
 
-class Paused(Shown):
+class Paused(ResponseModel):
     paused: bool
 
 
-class RateLimit(Given):
+class RateLimit(RequestModel):
     tasks_per_second: Rate | None = Field(description="0 is unlimited; null gives the word back to the code.")
 
 
-class RateLimitSet(Shown):
+class RateLimitSet(ResponseModel):
     tasks_per_second: Shortest | None
 
 
-class ControlView(Shown):
+class ControlView(ResponseModel):
     paused: bool = False
     rate_limit: Shortest | None = Field(default=None, description="What holds, in starts a second; null: no limit.")
     operator_rate_limit: Shortest | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
@@ -328,11 +328,11 @@ class TypeView(ControlView):
     counts: Counts
 
 
-class Types(Shown):
+class Types(ResponseModel):
     types: list[TypeView]
 
 
-class ControlSet(Given):
+class ControlSet(RequestModel):
     """What is left out stays as it is; null clears."""
 
     paused: Flag = False
@@ -343,24 +343,24 @@ class ControlSet(Given):
 # -- people -----------------------------------------------------------------------------------------------------------
 
 
-class Login(Given):
+class Login(RequestModel):
     token: Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class About(Shown):
+class About(ResponseModel):
     version: str = Field(description="Of tasklib.")
     environment: str | None = Field(description="What the operator calls this queue; null: nothing.")
     engine: str = Field(description="What keeps the tasks.")
     server_time: datetime = Field(description="By the clock that decides what is due.")
 
 
-class Session(Shown):
+class Session(ResponseModel):
     label: str
     role: Role
     may: list[str]
 
 
-class AuditView(Shown):
+class AuditView(ResponseModel):
     at: datetime | None
     actor: str
     action: str
@@ -369,23 +369,23 @@ class AuditView(Shown):
     detail: Any
 
 
-class Audit(Shown):
+class Audit(ResponseModel):
     entries: list[AuditView]
 
 
-class Health(Shown):
+class Health(ResponseModel):
     status: str
 
 
 # -- problems ---------------------------------------------------------------------------------------------------------
 
 
-class Fault(Shown):
+class Fault(ResponseModel):
     field: str
     message: str
 
 
-class Problem(Shown):
+class Problem(ResponseModel):
     """RFC 9457, with a stable `code`."""
 
     type: str

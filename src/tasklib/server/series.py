@@ -13,7 +13,7 @@ from pydantic import Field
 from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED
 from tasklib.server.docs import problems
 from tasklib.server.fields import Name
-from tasklib.server.schemas import Given, Series, SeriesPoint
+from tasklib.server.schemas import RequestModel, Series, SeriesPoint
 from tasklib.server.service import Served
 from tasklib.stores.values import Age, Point
 
@@ -25,7 +25,7 @@ STEPS = (1, 5, 15, 30, 60, 180, 360, 720)
 MOST_POINTS = 120
 
 
-class SeriesQuery(Given):
+class SeriesQuery(RequestModel):
     minutes: Annotated[int, Field(ge=1, le=MOST_MINUTES)] = 60
     type: Name | None = None
 
@@ -42,7 +42,7 @@ async def series(query: Annotated[SeriesQuery, Query()], service: Served) -> Ser
     for cell in await service.engine.series(span, step * 60):
         if query.type in (None, cell.name) and (found := steps.get(int(cell.minute.timestamp()))) is not None:
             found.add(cell)
-    _add_ages(steps, await service.engine.ages(span, step * 60), query.type)
+    _add_ages(steps, await service.engine.backlog_history(span, step * 60), query.type)
     return Series(minutes=query.minutes, step_minutes=step, points=[each.shown() for each in steps.values()])
 
 

@@ -15,8 +15,8 @@ from tasklib.core.errors import StoreError
 from tasklib.core.redact import redact
 from tasklib.core.registry import Registry
 from tasklib.core.task import Task
+from tasklib.engine.diagnose import Reason
 from tasklib.engine.engine import Engine
-from tasklib.engine.waiting import Reason
 from tasklib.server.auth import IDENTITY
 from tasklib.server.feed import Feed
 from tasklib.server.limits import StreamCap, SubmitRate
@@ -24,7 +24,7 @@ from tasklib.server.meters import Meters
 from tasklib.server.schemas import TaskDetail, TaskView
 from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
-from tasklib.server.tokens import Identity, Keyring
+from tasklib.server.tokens import Identity, TokenStore
 from tasklib.server.views import detail_view, task_view
 from tasklib.stores.values import AuditEntry
 
@@ -36,7 +36,7 @@ class Service:
     engine: Engine
     registry: Registry
     settings: ServerSettings
-    keyring: Keyring
+    token_store: TokenStore
     sessions: Sessions
     submits: SubmitRate
     streams: StreamCap
@@ -58,7 +58,7 @@ class Service:
     def show_all(self, task: Task, reasons: Iterable[Reason]) -> TaskDetail:
         return detail_view(task, self.redact, reasons)
 
-    async def note(
+    async def add_audit(
         self,
         who: Identity,
         action: str,
@@ -74,7 +74,7 @@ class Service:
             for task_id, name in subjects
         ]
         try:
-            await (await self.engine.store()).note(entries)
+            await (await self.engine.store()).add_audit(entries)
         except StoreError as error:
             log.warning("the audit entry of %s by %s could not be kept: %s", action, who.label, error)
 
@@ -89,4 +89,4 @@ async def _identity(request: Request) -> Identity:
 
 
 Served = Annotated[Service, Depends(_service)]
-Who = Annotated[Identity, Depends(_identity)]
+IdentityDep = Annotated[Identity, Depends(_identity)]

@@ -13,14 +13,16 @@ from collections.abc import Callable
 from starlette.responses import Response
 
 from tasklib.server.settings import ServerSettings
-from tasklib.server.tokens import Identity, Keyring
+from tasklib.server.tokens import Identity, TokenStore
 
 COOKIE = "tasklib_session"
 
 
 class Sessions:
-    def __init__(self, keyring: Keyring, settings: ServerSettings, clock: Callable[[], float] = time.time) -> None:
-        self._keyring = keyring
+    def __init__(
+        self, token_store: TokenStore, settings: ServerSettings, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._token_store = token_store
         self._seconds = settings.session_seconds
         self._clock = clock
         # With a configured token sessions outlive a restart and hold in every process that has it.
@@ -45,7 +47,7 @@ class Sessions:
             return None
         if not (expiry.isascii() and expiry.isdigit()) or len(expiry) > 12 or int(expiry) < self._clock():
             return None
-        identity = await self._keyring.find(owner)
+        identity = await self._token_store.find(owner)
         if identity is None:
             return None
         expected = self._sign(f"{key}.{expiry}", identity)

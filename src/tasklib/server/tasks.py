@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from tasklib.core.errors import WaitTimeout
 from tasklib.core.task import Task, TaskState
-from tasklib.engine.waiting import reasons
+from tasklib.engine.diagnose import reasons
 from tasklib.server import submits
 from tasklib.server.docs import BODY, problems
 from tasklib.server.filters import of_query
@@ -21,8 +21,8 @@ from tasklib.server.schemas import (
     Finished,
     Found,
     ListQuery,
+    ResponseModel,
     Retried,
-    Shown,
     Stats,
     Submit,
     Submitted,
@@ -30,7 +30,7 @@ from tasklib.server.schemas import (
     TaskPage,
     TaskView,
 )
-from tasklib.server.service import Served, Who
+from tasklib.server.service import IdentityDep, Served
 from tasklib.server.views import stats_view
 from tasklib.stores.values import Count
 
@@ -63,7 +63,7 @@ _LINKS: dict[str, Any] = {
         **problems(*BODY, 429),
     },
 )
-async def submit(given: Submit, request: Request, service: Served, who: Who) -> Response:
+async def submit(given: Submit, request: Request, service: Served, who: IdentityDep) -> Response:
     """Create a task."""
     service.submits.take(who.key)
     submitted = await submits.submit(given, service.registry, service.engine)
@@ -103,7 +103,7 @@ async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> T
 
 
 @router.delete("", operation_id="clean_up", responses=problems())
-async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who: Who) -> Cleaned:
+async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who: IdentityDep) -> Cleaned:
     """Delete finished tasks older than a point in time."""
     store = await service.engine.store()
     age = max(0.0, (await store.now() - query.older_than).total_seconds())
@@ -119,7 +119,7 @@ async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who
         deleted += count
         more = count > 0
     detail = {"olderThan": query.older_than.isoformat(), "status": states, "deleted": deleted}
-    await service.note(who, "cleanup", detail=detail)
+    await service.add_audit(who, "cleanup", detail=detail)
     return Cleaned(deleted=deleted, matched=deleted, more=more, dry_run=False)
 
 
@@ -144,37 +144,37 @@ async def get_task(
         with suppress(WaitTimeout):
             task = await service.engine.wait(task_id, wait_seconds)
     if task is None:
-        task = await service.engine.need(task_id)
+        task = await service.engine.get_or_raise(task_id)
     return _json(service.show_all(task, await reasons(service.engine, task)))
 
 
 @router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
-async def retry(task_id: UUID, service: Served, who: Who) -> Retried:
+async def retry(task_id: UUID, service: Served, who: IdentityDep) -> Retried:
     """Run a failed task again, now, with all its attempts."""
     task = await service.engine.retry(task_id)
-    await service.note(who, "retry", [(task_id, task.name)])
+    await service.add_audit(who, "retry", [(task_id, task.name)])
     # As the retry left it: a quick worker may have it by now.
     return Retried(id=task.id, status=TaskState.PENDING, attempts=0, next_retry_at=None)
 
 
 @router.post("/{task_id}/cancel", operation_id="cancel_task", responses=problems(404, 409))
-async def cancel(task_id: UUID, service: Served, who: Who) -> TaskView:
+async def cancel(task_id: UUID, service: Served, who: IdentityDep) -> TaskView:
     """Cancel a waiting task, or ask a running one to stop."""
     task = await service.engine.cancel(task_id)
-    await service.note(who, "cancel", [(task_id, task.name)])
+    await service.add_audit(who, "cancel", [(task_id, task.name)])
     return service.show(task)
 
 
 @router.delete("/{task_id}", status_code=204, operation_id="delete_task", responses=problems(404))
-async def delete(task_id: UUID, service: Served, who: Who) -> Response:
+async def delete(task_id: UUID, service: Served, who: IdentityDep) -> Response:
     """Delete a finished task."""
-    task = await service.engine.need(task_id)
+    task = await service.engine.get_or_raise(task_id)
     await service.engine.delete(task_id)
-    await service.note(who, "delete", [(task_id, task.name)])
+    await service.add_audit(who, "delete", [(task_id, task.name)])
     return Response(status_code=204)
 
 
-def _json(body: Shown, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def _json(body: ResponseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     # Written here: the framework would first check what has just been made.
     text = body.model_dump_json(by_alias=True)
     return Response(text, status, headers=headers, media_type="application/json")

@@ -80,7 +80,7 @@ def new_token(role: Role, label: str) -> tuple[str, Token]:
     return text, Token(id=secrets.token_hex(4), label=check_name(label), role=role, digest=digest_of(text.encode()))
 
 
-class Keyring:
+class TokenStore:
     """The tokens that open this server: the configured one, and those in the database."""
 
     def __init__(self, engine: Engine, settings: ServerSettings) -> None:

@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.convertors import PathConvertor, register_url_convertor
 
-from tasklib.engine.waiting import is_live
+from tasklib.engine.diagnose import is_live
 from tasklib.server.docs import BODY, problems
 from tasklib.server.fields import Name
-from tasklib.server.problems import Refused
+from tasklib.server.problems import ProblemError
 from tasklib.server.schemas import ControlSet, Types, TypeView
-from tasklib.server.service import Served, Service, Who
+from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.views import control_fields, counts_of
 from tasklib.stores.values import UNSET, ControlChange, Controls, NameStats
 
@@ -42,12 +42,12 @@ async def get_type(name: TypeName, service: Served) -> TypeView:
     """One type."""
     found = (await _known(service)).get(name)
     if found is None:
-        raise Refused(404, "type_not_found", f"nothing is known of a type {name!r:.80}")
+        raise ProblemError(404, "type_not_found", f"nothing is known of a type {name!r:.80}")
     return found
 
 
 @router.put("/{type:type_name}", operation_id="set_type", responses=problems(*BODY))
-async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who) -> TypeView:
+async def set_type(name: TypeName, given: ControlSet, service: Served, who: IdentityDep) -> TypeView:
     """Pause or limit one type, in the whole fleet."""
     said = given.model_fields_set
     change = ControlChange(
@@ -57,7 +57,7 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Who)
         concurrency=given.concurrency if "concurrency" in said else UNSET,
     )
     after = await service.engine.control(change)
-    await service.note(
+    await service.add_audit(
         who, "set-type", [(None, name)], detail=given.model_dump(mode="json", by_alias=True, include=set(said))
     )
     known = await _known(service)

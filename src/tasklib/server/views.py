@@ -9,7 +9,7 @@ from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.redact import mask_text, redact
 from tasklib.core.task import Task
-from tasklib.engine.waiting import Reason, is_live
+from tasklib.engine.diagnose import Reason, is_live
 from tasklib.server.problems import shown_status
 from tasklib.server.schemas import (
     Attempt,

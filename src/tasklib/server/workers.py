@@ -10,14 +10,14 @@ from pydantic import Field
 
 from tasklib import __version__
 from tasklib.server.docs import problems
-from tasklib.server.schemas import PAGE_LIMIT, About, Audit, Given, Workers
+from tasklib.server.schemas import PAGE_LIMIT, About, Audit, RequestModel, Workers
 from tasklib.server.service import Served
 from tasklib.server.views import audit_view, worker_view
 
 router = APIRouter(prefix="/api", tags=["figures"])
 
 
-class AuditQuery(Given):
+class AuditQuery(RequestModel):
     task_id: UUID | None = None
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
 
@@ -31,7 +31,7 @@ async def workers(service: Served) -> Workers:
 @router.get("/audit", operation_id="get_audit", responses=problems())
 async def audit(query: Annotated[AuditQuery, Query()], service: Served) -> Audit:
     """The latest actions of operators, newest first: on one task, or all."""
-    entries = await (await service.engine.store()).noted(task_id=query.task_id, limit=query.limit)
+    entries = await (await service.engine.store()).list_audit(task_id=query.task_id, limit=query.limit)
     return Audit(entries=[audit_view(entry) for entry in entries])
 
 

@@ -1,1 +1,1 @@
-"""Select and write; never decide. One package for each engine, all with the verbs of `base.Store`."""
+"""Select and write; never decide. One package for each engine, all with the verbs of `protocol.Store`."""

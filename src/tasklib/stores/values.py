@@ -81,7 +81,7 @@ claimable, or a pause or a limit was changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerBeat:
+class WorkerHeartbeat:
     """What a worker tells of itself with each heartbeat."""
 
     id: str

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from tasklib.api.sync import bridge, run_sync
 from tasklib.core.durations import Seconds
 from tasklib.core.registry import Registry
 from tasklib.core.task import NewTask, Task, is_terminal
-from tasklib.doors.blocking import bridge, run_blocking
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Inserted
@@ -62,7 +62,7 @@ class EngineForTests(Engine):
     def insert_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
         if self.state.inline is None:
             return super().insert_here(loop, tasks)
-        inserted = run_blocking(self.insert(tasks))
+        inserted = run_sync(self.insert(tasks))
         play(self._run(tasks, inserted, None, waits=False))
         return inserted
 
@@ -74,7 +74,7 @@ class EngineForTests(Engine):
         if not is_in_memory(self):
             stored = super().insert_on(connection, tasks)
         else:
-            stored = self._store(tasks) if is_async(connection) else run_blocking(self._store(tasks))
+            stored = self._store(tasks) if is_async(connection) else run_sync(self._store(tasks))
         if isinstance(stored, Awaitable):
             return self._run_stored(tasks, stored, connection)
         play(self._run(tasks, stored, connection, waits=False))

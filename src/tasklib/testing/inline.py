@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
+from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.core import decide
 from tasklib.core.decide import Change
 from tasklib.core.errors import InvalidConfig, Unsupported
 from tasklib.core.outcome import Completed, Outcome
 from tasklib.core.registry import Registry, TaskType
 from tasklib.core.task import Claim, Task
-from tasklib.doors.blocking import run_apart, run_blocking
 from tasklib.engine import task_log
 from tasklib.engine.current import running
 from tasklib.engine.engine import Engine
@@ -28,10 +28,10 @@ from tasklib.engine.middleware import AROUND, defining
 from tasklib.stores.values import ClaimRequest
 from tasklib.testing.savepoints import Undo, savepoint
 from tasklib.worker import runner
-from tasklib.worker.flight import Flight
+from tasklib.worker.in_flight import Execution
 
 if TYPE_CHECKING:
-    from tasklib.stores.postgres.inside import Inside
+    from tasklib.stores.sql.postgres.inside import Inside
 
 T = TypeVar("T")
 
@@ -95,8 +95,8 @@ class Inline:
             return await self._answered(self._inside.claim(task_id, self._worker_id, self._lease))
 
         async def take() -> Claim | None:
-            version = (await self._engine.need(task_id)).version
-            return await (await self._engine.store()).take(task_id, version, self._worker_id, self._lease)
+            version = (await self._engine.get_or_raise(task_id)).version
+            return await (await self._engine.store()).claim_by_id(task_id, version, self._worker_id, self._lease)
 
         return await self._asked(take())
 
@@ -111,7 +111,7 @@ class Inline:
         await self._asked(settle())
 
     async def _asked(self, work: Coroutine[Any, Any, T]) -> T:
-        return await work if self._waits else run_blocking(work)
+        return await work if self._waits else run_sync(work)
 
     async def _answered(self, answer: T | Awaitable[T]) -> T:
         if not isinstance(answer, Awaitable):
@@ -158,18 +158,18 @@ class Inline:
     async def _call(self, claim: Claim, task_type: TaskType) -> Outcome:
         config, queue = self._engine.config, self._engine.config.database_url
         given = (task_type, claim.kwargs, config.max_result_bytes, defining(config.middleware, *AROUND), claim.trace)
-        flight = Flight(claim, task_type, 0, time.monotonic() + self._lease, queue)
-        flight.started = time.monotonic()
+        execution = Execution(claim, task_type, 0, time.monotonic() + self._lease, queue)
+        execution.started = time.monotonic()
 
         async def call_async() -> Outcome:
-            running.set(flight.tell)
+            running.set(execution.tell)
             return await runner.call_async(*given)
 
         if task_type.is_async:
             if self._waits:
                 return await asyncio.create_task(call_async())
-            return run_apart(call_async()) if _in_loop() else asyncio.run(call_async())
-        token = running.set(flight.tell)
+            return run_in_new_thread(call_async()) if _in_loop() else asyncio.run(call_async())
+        token = running.set(execution.tell)
         try:
             return runner.call(*given)
         finally:
@@ -196,7 +196,7 @@ def _inside(engine: Engine, connection: object) -> Inside | None:
         raise Unsupported(
             f"a {store.traits.engine} queue cannot be drained on a connection: use PostgreSQL, or a queue in memory"
         )
-    from tasklib.stores.postgres import PostgresStore  # here, as its driver need not be installed
+    from tasklib.stores.sql.postgres import PostgresStore  # here, as its driver need not be installed
 
     assert isinstance(store, PostgresStore)
     return store.inside(connection)

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
+from tasklib.api.fluent import tq
+from tasklib.api.sync import run_sync
 from tasklib.core.durations import Seconds
 from tasklib.core.registry import Registry, default_registry
 from tasklib.core.task import Task
-from tasklib.doors.blocking import run_blocking
-from tasklib.doors.tq import tq
 from tasklib.engine.config import Config
 from tasklib.engine.default import holding
-from tasklib.stores.sqlite import forget_memory
+from tasklib.stores.sql.sqlite import forget_memory
 from tasklib.stores.values import Filter
 from tasklib.testing.drain import drain, drain_async
 from tasklib.testing.engine import EngineForTests
@@ -60,7 +60,7 @@ class QueueForTests:
     def inline(self, *, registry: Registry = default_registry) -> Iterator[None]:
         """For as long as the block lasts, a submit runs its task at once, in the thread that submits, and returns when
         it has ended, whatever it came to. What is not due yet waits, and so do retries."""
-        run_blocking(self.engine.store())  # so that sync submits have a loop to come by
+        run_sync(self.engine.store())  # so that sync submits have a loop to come by
         before, self.engine.state.inline = self.engine.state.inline, registry
         try:
             yield
@@ -70,7 +70,7 @@ class QueueForTests:
     @property
     def now(self) -> datetime:
         """The queue's clock, `advance` included."""
-        return run_blocking(self._now())
+        return run_sync(self._now())
 
     async def _now(self) -> datetime:
         return await (await self.engine.store()).now()
@@ -86,7 +86,7 @@ class QueueForTests:
             if found is not None:
                 return found
         where = Filter(names=None if name is None else [name])
-        return run_blocking(self.engine.page(where, limit=_LIMIT, oldest_first=True)).tasks
+        return run_sync(self.engine.page(where, limit=_LIMIT, oldest_first=True)).tasks
 
 
 @contextmanager
@@ -101,5 +101,5 @@ def fresh_queue(**settings: Any) -> Iterator[QueueForTests]:
             yield QueueForTests(engine)
     finally:
         tq.leave(engine)
-        run_blocking(engine.close_for_good())
+        run_sync(engine.shutdown())
         forget_memory(name)

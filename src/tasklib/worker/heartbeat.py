@@ -21,13 +21,13 @@ from tasklib.core.outcome import Failed
 from tasklib.engine import task_log
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.base import Store
-from tasklib.stores.values import Held, WorkerBeat
+from tasklib.stores.protocol import Store
+from tasklib.stores.values import Held, WorkerHeartbeat
 from tasklib.worker import runner
-from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.executors.slots import Executor, Slots
+from tasklib.worker.executors.threads import Report
+from tasklib.worker.in_flight import Execution, InFlight, Stop
 from tasklib.worker.outage import Outage
-from tasklib.worker.slots import Lane, Slots
-from tasklib.worker.threads import Report
 from tasklib.worker.watch import LoopWatch
 
 log = logging.getLogger("tasklib.worker")
@@ -44,8 +44,8 @@ class Heartbeat:
         worker_id: str,
         serves: Callable[[], Mapping[str, str]],
         slots: Slots,
-        flights: Flights,
-        lane_of: Callable[[Flight], Lane],
+        in_flight: InFlight,
+        executor_for: Callable[[Execution], Executor],
         report: Report,
         watch: LoopWatch,
     ) -> None:
@@ -55,8 +55,8 @@ class Heartbeat:
         self._serves = serves
         """Task types, and the queue of each."""
         self._slots = slots
-        self._flights = flights
-        self._lane_of = lane_of
+        self._in_flight = in_flight
+        self._executor_for = executor_for
         self._report = report
         self._watch = watch
         self._outage = Outage(f"{engine.config.shown_url} (heartbeat)")
@@ -65,10 +65,10 @@ class Heartbeat:
         self._end = asyncio.Event()
         self._ended = False
         self._called = asyncio.Event()
-        """There are suspects, or it is the end."""
-        self._suspects: set[Flight] = set()
+        """Some may have been asked to stop, or it is the end."""
+        self._maybe_cancelled: set[Execution] = set()
         """Those that may have been asked to stop."""
-        self._stopping: set[Flight] = set()
+        self._stopping: set[Execution] = set()
         self._confirmed = time.monotonic()
         """When the last beat that arrived was sent."""
         self._thread = threading.Thread(target=self._main, name="tasklib-heartbeat", daemon=True)
@@ -90,9 +90,9 @@ class Heartbeat:
         self._end.set()
         self._called.set()
 
-    def about(self) -> WorkerBeat:
+    def about(self) -> WorkerHeartbeat:
         serves = self._serves()
-        return WorkerBeat(
+        return WorkerHeartbeat(
             id=self._worker_id,
             hostname=self._hostname,
             pid=os.getpid(),
@@ -106,27 +106,27 @@ class Heartbeat:
     def look_at(self, ids: Collection[UUID]) -> None:
         """These tasks may have been asked to stop, or any if none is named: those of them that are in flight here are
         looked at in the store. From any thread."""
-        flights = [flight for task_id in ids if (flight := self._flights.get(task_id)) is not None]
+        in_flight = [execution for task_id in ids if (execution := self._in_flight.get(task_id)) is not None]
         if not ids:
-            flights = self._flights.snapshot()
-        if flights and self._loop is not None:
+            in_flight = self._in_flight.snapshot()
+        if in_flight and self._loop is not None:
             with suppress(RuntimeError):  # its loop is closed: the worker has ended
-                self._loop.call_soon_threadsafe(self._suspect, flights)
+                self._loop.call_soon_threadsafe(self._suspect, in_flight)
 
-    def _suspect(self, flights: list[Flight]) -> None:
-        self._suspects.update(flights)
+    def _suspect(self, in_flight: list[Execution]) -> None:
+        self._maybe_cancelled.update(in_flight)
         self._called.set()
 
-    def halt(self, flight: Flight, reason: Stop) -> None:
-        """Tells a flight to stop. What becomes of it is seen to by the ticks that follow."""
-        if flight.stop is not None:
+    def halt(self, execution: Execution, reason: Stop) -> None:
+        """Tells an execution to stop. What becomes of it is seen to by the ticks that follow."""
+        if execution.stop is not None:
             return
-        flight.stop, flight.stop_at = reason, time.monotonic()
+        execution.stop, execution.stop_at = reason, time.monotonic()
         if reason is Stop.LOST or reason is Stop.SILENT:
-            flight.lost = True
-        self._stopping.add(flight)
-        if flight.started is not None:
-            self._lane_of(flight).interrupt(flight, reason)
+            execution.lost = True
+        self._stopping.add(execution)
+        if execution.started is not None:
+            self._executor_for(execution).interrupt(execution, reason)
 
     # -- the thread ---------------------------------------------------------------------------------------------------
 
@@ -147,7 +147,7 @@ class Heartbeat:
                 while not self._ended and (left := next_beat - loop.time()) > 0:
                     await self._pause(left, self._called)
                     self._called.clear()
-                    if self._suspects:
+                    if self._maybe_cancelled:
                         await self._attempt(self._look, store)
         finally:
             ticking.cancel()
@@ -170,36 +170,36 @@ class Heartbeat:
         if not self._opened:
             await store.open()
             self._opened = True
-        await store.beat(self.about())
+        await store.heartbeat(self.about())
         # Nobody takes us for dead from here on, whatever becomes of the leases: each of them ends by itself.
         self._confirmed = sent
-        await self._extend(store, self._flights.held(older_than=sent - self._config.beat_seconds / 2))
+        await self._extend(store, self._in_flight.held(older_than=sent - self._config.beat_seconds / 2))
 
     async def _look(self, store: Store) -> None:
         """What was heard is a hint; the store's answer is what counts."""
-        suspects, self._suspects = self._suspects, set()
-        flights = [each for each in suspects if each in self._flights and each.stop is None]
-        await self._extend(store, [Held(each.claim.id, each.claim.version) for each in flights])
+        asked, self._maybe_cancelled = self._maybe_cancelled, set()
+        in_flight = [each for each in asked if each in self._in_flight and each.stop is None]
+        await self._extend(store, [Held(each.claim.id, each.claim.version) for each in in_flight])
 
     async def _extend(self, store: Store, held: list[Held]) -> None:
         """Prolongs leases, and stops what is no longer to run."""
         if not held:
             return
         sent, taken = time.monotonic(), []
-        answers = await store.extend(self._worker_id, held, self._flights.lease_seconds)
+        answers = await store.extend(self._worker_id, held, self._in_flight.lease_seconds)
         for lease, answer in zip(held, answers, strict=True):
-            flight = self._flights.get(lease.id)
-            if flight is None or flight.claim.version != lease.version:  # it has ended, and may have begun anew
+            execution = self._in_flight.get(lease.id)
+            if execution is None or execution.claim.version != lease.version:  # it has ended, and may have begun anew
                 continue
             if not answer.held:
-                if not flight.verdict.locked():
-                    taken.append(flight.claim)
-                    self.halt(flight, Stop.LOST)
+                if not execution.settled_once.locked():
+                    taken.append(execution.claim)
+                    self.halt(execution, Stop.LOST)
                 continue
-            flight.lease_until = sent + self._flights.lease_seconds - self._flights.margin
-            if answer.cancel_requested and not flight.cancel_requested:
-                flight.cancel_requested = True
-                self.halt(flight, Stop.CANCEL)
+            execution.lease_until = sent + self._in_flight.lease_seconds - self._in_flight.margin
+            if answer.cancel_requested and not execution.cancel_requested:
+                execution.cancel_requested = True
+                self.halt(execution, Stop.CANCEL)
         task_log.leases_lost(taken, "no longer this worker's")
 
     async def _tick_until_end(self) -> None:
@@ -207,31 +207,31 @@ class Heartbeat:
             now = time.monotonic()
             self._tick(now)
             self._watch.look(now)
-            busy = self._flights.timed or self._stopping
+            busy = self._in_flight.timed or self._stopping
             await self._pause(TICK_SECONDS if busy else 4 * TICK_SECONDS, self._end)
 
     def _tick(self, now: float) -> None:
-        for flight in list(self._flights.timed):
-            if flight.stop is None and flight.deadline is not None and now >= flight.deadline:
-                self.halt(flight, Stop.TIMEOUT)
+        for execution in list(self._in_flight.timed):
+            if execution.stop is None and execution.deadline is not None and now >= execution.deadline:
+                self.halt(execution, Stop.TIMEOUT)
         silent = now >= self._confirmed + 0.9 * self._config.dead_after_seconds  # others take us for dead soon
-        late = [f for f in self._flights if f.stop is None and (silent or now >= f.lease_until)]
-        for flight in late:
-            self.halt(flight, Stop.SILENT)
-        task_log.leases_lost([flight.claim for flight in late], "not extended in time")
-        for flight in list(self._stopping):
-            if flight.verdict.locked():
-                self._stopping.discard(flight)
-            elif flight.stop_at is not None and now >= flight.stop_at + STOP_PATIENCE_SECONDS:
-                self._give_up(flight)
+        late = [f for f in self._in_flight if f.stop is None and (silent or now >= f.lease_until)]
+        for execution in late:
+            self.halt(execution, Stop.SILENT)
+        task_log.leases_lost([execution.claim for execution in late], "not extended in time")
+        for execution in list(self._stopping):
+            if execution.settled_once.locked():
+                self._stopping.discard(execution)
+            elif execution.stop_at is not None and now >= execution.stop_at + STOP_PATIENCE_SECONDS:
+                self._give_up(execution)
 
-    def _give_up(self, flight: Flight) -> None:
-        """The handler does not end: its flight ends without it."""
-        if flight.started is None or not flight.verdict.acquire(blocking=False):
+    def _give_up(self, execution: Execution) -> None:
+        """The handler does not end: its execution ends without it."""
+        if execution.started is None or not execution.settled_once.acquire(blocking=False):
             return
-        self._stopping.discard(flight)
-        self._lane_of(flight).abandon(flight)
-        self._report(flight, runner.stopped(flight, Failed("TaskStopped: it was told to stop and did not end")))
+        self._stopping.discard(execution)
+        self._executor_for(execution).abandon(execution)
+        self._report(execution, runner.stopped(execution, Failed("TaskStopped: it was told to stop and did not end")))
 
     async def _pause(self, seconds: float, until: asyncio.Event) -> None:
         try:

@@ -65,10 +65,10 @@ class Janitor:
         return removed
 
     async def _tidy(self) -> None:
-        await (await self._engine.store()).tidy()
+        await (await self._engine.store()).compact_stats()
 
     async def _sample(self) -> None:
-        await (await self._engine.store()).sample()
+        await (await self._engine.store()).sample_backlog()
 
     async def _every(self, seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
         """Spread in time, so that a fleet's janitors do not come all at once."""

@@ -32,7 +32,7 @@ from tasklib.core.registry import TaskType
 from tasklib.engine.current import RunningTask, current_task
 from tasklib.engine.middleware import Middleware
 from tasklib.engine.tracing import RunSpan
-from tasklib.worker.flight import Flight, Stop
+from tasklib.worker.in_flight import Execution, Stop
 
 NEVER_STARTED: Outcome = Failed("TaskStopped: told to stop before it started")
 
@@ -155,9 +155,9 @@ def raised(error: BaseException, run_ms: int) -> Outcome:
             return Failed(describe(error), run_ms=run_ms, seen=seen, cause=error)
 
 
-def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
-    """The outcome of a flight that was told to stop; None where nothing may be recorded."""
-    match flight.stop:
+def stopped(execution: Execution, outcome: Outcome) -> Outcome | None:
+    """The outcome of an execution that was told to stop; None where nothing may be recorded."""
+    match execution.stop:
         case Stop.LOST:
             return None
         case Stop.SILENT if isinstance(outcome, Completed):
@@ -166,10 +166,10 @@ def stopped(flight: Flight, outcome: Outcome) -> Outcome | None:
             return Released()
         case Stop.SILENT:
             # If another has it by now, this is refused. If not, the task need not wait for the end of its lease.
-            text = f"WorkerLost: worker {flight.claim.worker_id} could not confirm its lease in time, and gave up"
+            text = f"WorkerLost: worker {execution.claim.worker_id} could not confirm its lease in time, and gave up"
             return Failed(text, delay=0.0, lost=True)
         case Stop.TIMEOUT:
-            limit = flight.claim.timeout_seconds
+            limit = execution.claim.timeout_seconds
             text = f"TaskTimedOut: ran longer than its timeout of {limit} s"
             run_ms = 0 if limit is None else limit * 1000
             if not isinstance(outcome, Failed):

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 
-from tasklib.worker.flight import Flight
+from tasklib.worker.in_flight import Execution
 
 log = logging.getLogger("tasklib.worker")
 
@@ -17,7 +17,7 @@ RunningTask = asyncio.Task[object]
 
 
 class LoopWatch:
-    def __init__(self, loop: asyncio.AbstractEventLoop, flight_of: Callable[[RunningTask], Flight | None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, flight_of: Callable[[RunningTask], Execution | None]) -> None:
         self._loop = loop
         self._flight_of = flight_of
         self._answered = True
@@ -44,11 +44,11 @@ class LoopWatch:
         self._answered = True
 
     def _tell(self, task: RunningTask) -> None:
-        flight = self._flight_of(task)
-        if flight is None:
+        execution = self._flight_of(task)
+        if execution is None:
             who = getattr(task.get_coro(), "__qualname__", task.get_name())
         else:
-            who = f"task {flight.claim.id} ({flight.claim.name})"
+            who = f"task {execution.claim.id} ({execution.claim.name})"
         log.warning(
             "%s has blocked the event loop for longer than a second, and with it every other `async def` task here: "
             "await what takes long, or make it a `def` task, which runs in a thread",

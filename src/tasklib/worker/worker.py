@@ -25,18 +25,18 @@ from tasklib.engine.listeners import flush
 from tasklib.engine.middleware import AROUND, Middleware, defining
 from tasklib.worker import runner
 from tasklib.worker.choice import Choice
-from tasklib.worker.coroutines import CoroutineLane
-from tasklib.worker.flight import Flight, Flights, Stop
+from tasklib.worker.completer import Completer
+from tasklib.worker.executors.coroutines import CoroutineLane
+from tasklib.worker.executors.processes import ProcessLane
+from tasklib.worker.executors.slots import Executor, Slots
+from tasklib.worker.executors.threads import ThreadLane
+from tasklib.worker.fetcher import Fetcher
 from tasklib.worker.heartbeat import Heartbeat
-from tasklib.worker.intake import Intake
+from tasklib.worker.in_flight import Execution, InFlight, Stop
 from tasklib.worker.janitor import Janitor
 from tasklib.worker.outage import Outage
-from tasklib.worker.pace import Pace
-from tasklib.worker.processes import ProcessLane
-from tasklib.worker.reporter import Reporter
+from tasklib.worker.prefetch import RunTimes
 from tasklib.worker.signals import STOP_SIGNALS, StopSignals
-from tasklib.worker.slots import Lane, Slots
-from tasklib.worker.threads import ThreadLane
 from tasklib.worker.watch import LoopWatch
 
 log = logging.getLogger("tasklib.worker")
@@ -114,7 +114,7 @@ class TaskWorker:
         self._leave = asyncio.Event()
         self._told_to_stop = False
         self._adjust: Callable[[], None] | None = None
-        self._intake: Intake | None = None
+        self._fetcher: Fetcher | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ class TaskWorker:
     @property
     def taken(self) -> int:
         """How many tasks were claimed to be run so far."""
-        return 0 if self._intake is None else self._intake.taken
+        return 0 if self._fetcher is None else self._fetcher.taken
 
     def adjust(self, concurrency: int) -> None:
         """Changes how many tasks run at once, and takes notice of types registered since; from any thread, also while
@@ -176,60 +176,62 @@ class TaskWorker:
     async def _serve(self) -> None:
         self._choice.check(tuple(self._registry))
         self._engine.call_timeout = self.config.call_timeout_seconds
-        flights = Flights(self.config.database_url, self.config.lock_timeout_seconds)
+        in_flight = InFlight(self.config.database_url, self.config.lock_timeout_seconds)
         slots = Slots(self.concurrency)
-        pace = Pace(self.concurrency)
-        landed, exhausted = asyncio.Event(), asyncio.Event()
+        run_times = RunTimes(self.concurrency)
+        settled, exhausted = asyncio.Event(), asyncio.Event()
 
         def on_landing() -> None:
-            landed.set()
-            intake.nudge()
+            settled.set()
+            fetcher.nudge()
             if slots.exhausted:
                 exhausted.set()
 
         outage = Outage(self.config.shown_url)
-        reporter = Reporter(self._engine, flights, pace, outage, on_landing)
+        completer = Completer(self._engine, in_flight, run_times, outage, on_landing)
         around = defining(self.config.middleware, *AROUND)
-        coroutines = CoroutineLane(slots, flights, reporter.report, self.config.max_result_bytes, around)
-        lanes = self._open_lanes(slots, flights, reporter, coroutines, around)
-        slots.open(list(dict.fromkeys(lanes.values())))
+        coroutines = CoroutineLane(slots, in_flight, completer.report, self.config.max_result_bytes, around)
+        executors = self._open_lanes(slots, in_flight, completer, coroutines, around)
+        slots.open(list(dict.fromkeys(executors.values())))
 
-        def lane_of(flight: Flight) -> Lane:
-            kind = flight.task_type
-            return lanes["process" if kind.options.executor == "process" else "async" if kind.is_async else "thread"]
+        def executor_for(execution: Execution) -> Executor:
+            kind = execution.task_type
+            return executors[
+                "process" if kind.options.executor == "process" else "async" if kind.is_async else "thread"
+            ]
 
         watch = LoopWatch(asyncio.get_running_loop(), coroutines.flight_of)
         heartbeat = Heartbeat(
-            self._engine, self.worker_id, lambda: self.queues, slots, flights, lane_of, reporter.report, watch
+            self._engine, self.worker_id, lambda: self.queues, slots, in_flight, executor_for, completer.report, watch
         )
-        intake = Intake(
+        fetcher = Fetcher(
             self._engine,
             self._registry,
             self.worker_id,
             lambda: self.names,
             slots,
-            flights,
-            lane_of,
-            reporter,
+            in_flight,
+            executor_for,
+            completer,
             heartbeat,
             self._poll_interval,
             self._parallelism,
-            pace,
+            run_times,
             outage,
             self._limit,
         )
-        self._intake = intake
+        self._fetcher = fetcher
 
         def adjust() -> None:
             slots.resize(self.concurrency)
-            pace.concurrency = self.concurrency
-            intake.announce()
+            run_times.concurrency = self.concurrency
+            fetcher.announce()
             on_landing()  # fewer slots may be none that works
 
         self._adjust = adjust
         if slots.size != self.concurrency:  # changed while this was being set up
             adjust()
-        janitor = Janitor(self._engine, intake.nudge)
+        janitor = Janitor(self._engine, fetcher.nudge)
         if not await self._sign_on(heartbeat):
             return
         log.info(
@@ -241,23 +243,23 @@ class TaskWorker:
             ", ".join(self.names) or "none yet",
         )
         heartbeat.start()
-        claiming = asyncio.create_task(intake.run())
-        others = [asyncio.create_task(reporter.run()), asyncio.create_task(janitor.run())]
+        claiming = asyncio.create_task(fetcher.run())
+        others = [asyncio.create_task(completer.run()), asyncio.create_task(janitor.run())]
         try:
-            await self._until_told(claiming, others, intake, exhausted)
+            await self._until_told(claiming, others, fetcher, exhausted)
             if exhausted.is_set():
                 log.error("worker %s cannot go on: %s", self.worker_id, NO_SLOT_LEFT)
-            intake.stop()
+            fetcher.stop()
             await asyncio.wait({claiming}, timeout=LAST_CLAIM_SECONDS)
-            intake.give_back()
-            await self._land(flights, reporter, heartbeat, landed)
+            fetcher.give_back()
+            await self._land(in_flight, completer, heartbeat, settled)
             await flush()
         finally:
             for task in (claiming, *others):
                 task.cancel()
             await asyncio.gather(claiming, *others, return_exceptions=True)
-            for lane in lanes.values():
-                lane.close()
+            for executor in executors.values():
+                executor.close()
             heartbeat.stop()
             await self._say_goodbye()
         if exhausted.is_set() and not self._told_to_stop:
@@ -266,26 +268,26 @@ class TaskWorker:
     def _open_lanes(
         self,
         slots: Slots,
-        flights: Flights,
-        reporter: Reporter,
+        in_flight: InFlight,
+        completer: Completer,
         coroutines: CoroutineLane,
         around: Sequence[Middleware],
-    ) -> dict[str, Lane]:
+    ) -> dict[str, Executor]:
         limit = self.config.max_result_bytes
 
-        def run_here(flight: Flight) -> Outcome:
-            return runner.call(flight.task_type, flight.claim.kwargs, limit, around, flight.claim.trace)
+        def run_here(execution: Execution) -> Outcome:
+            return runner.call(execution.task_type, execution.claim.kwargs, limit, around, execution.claim.trace)
 
-        lanes: dict[str, Lane] = {
-            "thread": ThreadLane(slots, flights, reporter.report, run_here, "thread"),
+        executors: dict[str, Executor] = {
+            "thread": ThreadLane(slots, in_flight, completer.report, run_here, "thread"),
             "async": coroutines,
         }
         own = [kind for kind in self._registry if kind.name in self.names and kind.options.executor == "process"]
         if own:
-            processes = ProcessLane(slots, flights, reporter.report, own, limit, around)
+            processes = ProcessLane(slots, in_flight, completer.report, own, limit, around)
             processes.check()
-            lanes["process"] = processes
-        return lanes
+            executors["process"] = processes
+        return executors
 
     async def _sign_on(self, heartbeat: Heartbeat) -> bool:
         """Waits for the database and registers before anything is claimed: a worker that was never heard of cannot be
@@ -309,7 +311,7 @@ class TaskWorker:
             try:
                 await self._engine.publish(self._registry.of(self.names))
                 # Last: who is seen has registered, and signs off when it is told to stop.
-                await (await self._engine.store()).beat(heartbeat.about())
+                await (await self._engine.store()).heartbeat(heartbeat.about())
                 return True
             except TRANSIENT as error:
                 log.warning("waiting for the database: %s", error)
@@ -317,11 +319,11 @@ class TaskWorker:
             delay = min(delay * 2, 5.0)
 
     async def _until_told(
-        self, claiming: asyncio.Task[None], others: list[asyncio.Task[None]], intake: Intake, exhausted: asyncio.Event
+        self, claiming: asyncio.Task[None], others: list[asyncio.Task[None]], fetcher: Fetcher, exhausted: asyncio.Event
     ) -> None:
         waits = [asyncio.create_task(self._stop.wait()), asyncio.create_task(exhausted.wait())]
         if self._burst:
-            waits.append(asyncio.create_task(intake.idle.wait()))
+            waits.append(asyncio.create_task(fetcher.idle.wait()))
         try:
             done, _ = await asyncio.wait([*waits, claiming, *others], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -330,29 +332,31 @@ class TaskWorker:
             for wait in waits:
                 wait.cancel()
 
-    async def _land(self, flights: Flights, reporter: Reporter, heartbeat: Heartbeat, landed: asyncio.Event) -> None:
+    async def _land(
+        self, in_flight: InFlight, completer: Completer, heartbeat: Heartbeat, settled: asyncio.Event
+    ) -> None:
         """Lets running tasks finish for a while, and gives back those that did not."""
         grace = self.config.shutdown_grace_seconds
 
-        def still_running() -> list[Flight]:
-            return [flight for flight in flights if not flight.verdict.locked()]
+        def still_running() -> list[Execution]:
+            return [execution for execution in in_flight if not execution.settled_once.locked()]
 
         running = len(still_running())
         word = "task" if running == 1 else "tasks"
         log.info("worker %s stops: %d %s running, %g s to finish", self.worker_id, running, word, grace)
         try:
             async with asyncio.timeout(grace):
-                await _until(lambda: not still_running(), landed)
+                await _until(lambda: not still_running(), settled)
         except TimeoutError:
-            for flight in still_running():
-                heartbeat.halt(flight, Stop.SHUTDOWN)
-        await _until(lambda: not still_running(), landed)
-        await reporter.drain()
+            for execution in still_running():
+                heartbeat.halt(execution, Stop.SHUTDOWN)
+        await _until(lambda: not still_running(), settled)
+        await completer.drain()
 
     async def _say_goodbye(self) -> None:
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
-                await (await self._engine.store()).farewell(self.worker_id)
+                await (await self._engine.store()).deregister_worker(self.worker_id)
         except TRANSIENT_OR_SLOW as error:
             log.warning("could not sign off: %s", str(error) or "no answer in time")
         log.info("worker %s has stopped", self.worker_id)

@@ -8,7 +8,7 @@ import pytest
 
 from tasklib.stores.nats import NatsStore
 from tasklib.stores.nats.clock import EPOCH, Clock, wall_shift, written
-from tests.conformance.builders import ANNA, claim, claim_one, submit
+from tests.conformance.builders import WORKER_A, claim, claim_one, submit
 
 
 def test_a_clock_that_is_right_is_not_moved():
@@ -117,7 +117,7 @@ async def test_a_machine_whose_clock_is_wrong_agrees_with_the_others(
     await submit(wrong)
     running = await claim_one(store, lease=60)
     assert await wrong.lost_leases(30, 10) == []
-    assert await wrong.extend(ANNA, [], 60) == []
+    assert await wrong.extend(WORKER_A, [], 60) == []
     assert abs((running.started_at - await wrong.now()).total_seconds()) < 5
     await wrong.close()
 
@@ -132,6 +132,6 @@ async def test_a_task_that_was_put_off_never_starts_early_by_a_clock_that_is_not
     monkeypatch.setattr(clock, "learn", lambda *_: None)
     store.clock_offset += 31
     assert [claimed.id for claimed in await claim(store, 10)] == [at_once], "what was not put off does not wait"
-    assert await store.take(delayed, 0, ANNA, 60) is None
+    assert await store.claim_by_id(delayed, 0, WORKER_A, 60) is None
     store.clock_offset += 10
     assert [claimed.id for claimed in await claim(store, 10)] == [delayed]

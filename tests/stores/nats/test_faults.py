@@ -10,19 +10,19 @@ from uuid import UUID
 
 import pytest
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
 from tasklib.stores.nats import NatsStore
 from tasklib.stores.values import ControlChange, Filter, Inserted
 from tests.conformance.builders import (
-    ANNA,
     WORK,
+    WORKER_A,
     apply,
-    beat_of,
     claim,
     claim_one,
     completed,
     fetch,
+    heartbeat_of,
     lease_of,
     new_task,
     submit,
@@ -81,7 +81,7 @@ async def test_a_submit_whose_reply_was_lost_brings_nothing_back_that_was_delete
     await store.insert(tasks)
     [running] = await claim(store, 1)
     await apply(store, completed(running))
-    assert await store.delete([(running.id, 2)]) == [Verdict.APPLIED]
+    assert await store.delete([(running.id, 2)]) == [WriteResult.APPLIED]
     again = await store.insert(tasks)  # as is done when nobody answered
     assert again == [Inserted(task.id, True) for task in tasks]
     assert await number_of(store) == number - 1
@@ -98,7 +98,7 @@ async def test_a_claim_is_not_lost(store: NatsStore, proxy: Proxy, fault: Fault,
     claims = await claim(store, 20)
     assert proxy.faults == 1
     assert [claimed.id for claimed in claims] == ids
-    assert sorted(await store.held(ANNA)) == sorted(claims)
+    assert sorted(await store.claims_of_worker(WORKER_A)) == sorted(claims)
     assert {claimed.version for claimed in claims} == {1}
     await apply(store, *map(completed, claims))
 
@@ -107,11 +107,11 @@ async def test_a_claim_is_not_lost(store: NatsStore, proxy: Proxy, fault: Fault,
 async def test_a_task_taken_by_hand_is_not_lost(store: NatsStore, proxy: Proxy, fault: Fault):
     task = await fetch(store, await submit(store))
     fault(proxy, b"Tasklib-Note")
-    claimed = await store.take(task.id, task.version, ANNA, 60)
+    claimed = await store.claim_by_id(task.id, task.version, WORKER_A, 60)
     assert proxy.faults == 1
     assert claimed is not None
-    assert await store.held(ANNA) == [claimed]
-    assert await store.take(task.id, task.version, ANNA, 60) is None, "it has moved on"
+    assert await store.claims_of_worker(WORKER_A) == [claimed]
+    assert await store.claim_by_id(task.id, task.version, WORKER_A, 60) is None, "it has moved on"
 
 
 @faults
@@ -119,9 +119,9 @@ async def test_an_outcome_is_recorded_once(store: NatsStore, proxy: Proxy, fault
     await submit_several(store, 20)
     claims = await claim(store, 20)
     fault(proxy, b"completed")
-    verdicts = await store.settle([completed(claimed, number) for number, claimed in enumerate(claims)])
+    write_results = await store.settle([completed(claimed, number) for number, claimed in enumerate(claims)])
     assert proxy.faults == 1
-    assert set(verdicts) <= {Verdict.APPLIED, Verdict.ALREADY}
+    assert set(write_results) <= {WriteResult.APPLIED, WriteResult.DUPLICATE}
     stats = (await store.stats())[WORK]
     assert (stats.completed, stats.running) == (20, 0)
     assert {task.version for task in await store.get([claimed.id for claimed in claims]) if task} == {2}
@@ -133,7 +133,7 @@ async def test_a_deletion_is_told_as_done(store: NatsStore, proxy: Proxy, fault:
     await apply(store, completed(await claim_one(store)))
     [task] = (await store.page(Filter(), limit=5)).tasks
     fault(proxy, b"KV-Operation")
-    assert await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
+    assert await store.delete([(task.id, task.version)]) == [WriteResult.APPLIED]
     assert proxy.faults == 1
     assert await number_of(store) == 0
 
@@ -143,7 +143,7 @@ async def test_a_lease_is_extended(store: NatsStore, proxy: Proxy, fault: Fault)
     await submit_several(store, 5)
     claims = await claim(store, 5, lease=10)
     fault(proxy, b"locked_until")
-    answers = await store.extend(ANNA, [lease_of(claimed) for claimed in claims], 600)
+    answers = await store.extend(WORKER_A, [lease_of(claimed) for claimed in claims], 600)
     assert proxy.faults == 1
     assert all(answer.held for answer in answers)
 
@@ -151,11 +151,11 @@ async def test_a_lease_is_extended(store: NatsStore, proxy: Proxy, fault: Fault)
 @faults
 async def test_other_writes_go_through_once(store: NatsStore, proxy: Proxy, fault: Fault):
     fault(proxy, b"hostname")
-    await store.beat(beat_of(ANNA))
+    await store.heartbeat(heartbeat_of(WORKER_A))
     fault(proxy, b"operator_rate")
     await store.control(ControlChange(name=WORK, paused=True))
     assert proxy.faults == 2
-    assert [worker.id for worker in await store.workers()] == [ANNA]
+    assert [worker.id for worker in await store.workers()] == [WORKER_A]
     assert (await store.controls())[WORK].paused
 
 
@@ -205,15 +205,15 @@ async def test_a_change_that_a_replica_brings_late_is_not_passed_over(nats_url: 
     await store.open()
     await other.open()
     first = await submit(other)
-    as_it_is = store._bucket.info
+    as_it_is = store._kv.info
 
     async def one_ahead() -> dict[str, Any]:
         answer = await as_it_is()
         answer["state"]["last_seq"] += 1
         return answer
 
-    monkeypatch.setattr(store._bucket, "info", one_ahead)
-    await store._mirror.sync()
+    monkeypatch.setattr(store._kv, "info", one_ahead)
+    await store._cache.sync()
     monkeypatch.undo()
     late = await submit(other)
     assert [claimed.id for claimed in await claim(store, 5)] == [first, late]
@@ -224,13 +224,13 @@ async def test_a_change_that_a_replica_brings_late_is_not_passed_over(nats_url: 
 async def test_the_leader_tells_whether_changes_are_still_to_come(store: NatsStore):
     for _ in range(3):
         await submit(store)
-    bucket = store._bucket
-    last = (await bucket.info())["state"]["last_seq"]
-    assert await bucket.has(last, last)
-    assert await bucket.has(1, last)
-    assert not await bucket.has(last + 1, last + 10)
+    kv = store._kv
+    last = (await kv.info())["state"]["last_seq"]
+    assert await kv.has(last, last)
+    assert await kv.has(1, last)
+    assert not await kv.has(last + 1, last + 10)
     await submit(store)
-    assert not await bucket.has(last + 1, last), "what came later is not meant"
+    assert not await kv.has(last + 1, last), "what came later is not meant"
 
 
 async def test_a_line_that_is_cut_while_much_is_to_be_sent_is_made_anew(store: NatsStore, proxy: Proxy):
@@ -305,7 +305,7 @@ async def test_a_server_that_is_paused_leaves_a_doubt_that_is_resolved():
                 store.insert([task]),
                 store.insert([keyed]),
                 store.settle([completed(claimed, "once")]),
-                store.extend(ANNA, [lease_of(other)], 60),
+                store.extend(WORKER_A, [lease_of(other)], 60),
             ):
                 begun = time.monotonic()
                 with pytest.raises(TRANSIENT):
@@ -315,8 +315,8 @@ async def test_a_server_that_is_paused_leaves_a_doubt_that_is_resolved():
             server.resume()
         assert await eventually_async(lambda: _answers(store), timeout=30)
         assert [each.id for each in await store.insert([task, keyed])] == [task.id, keyed.id]
-        assert await store.settle([completed(claimed, "once")]) in ([Verdict.ALREADY], [Verdict.APPLIED])
-        assert (await store.extend(ANNA, [lease_of(other)], 60))[0].held
+        assert await store.settle([completed(claimed, "once")]) in ([WriteResult.DUPLICATE], [WriteResult.APPLIED])
+        assert (await store.extend(WORKER_A, [lease_of(other)], 60))[0].held
         figures = await store.stats()
         assert (figures["doubt"].pending, figures["work"].completed, figures["work"].running) == (2, 1, 1)
         await store.close()
@@ -352,10 +352,10 @@ async def test_a_cluster_goes_on_without_one_of_its_nodes():
                 try:
                     claims = await claim(store, 50, worker=name)
                 except TRANSIENT:
-                    claims = await until_answered(partial(store.held, name))
-                verdicts = await until_answered(partial(store.settle, [completed(each) for each in claims]))
-                for each, verdict in zip(claims, verdicts, strict=True):
-                    if verdict in (Verdict.APPLIED, Verdict.ALREADY):
+                    claims = await until_answered(partial(store.claims_of_worker, name))
+                write_results = await until_answered(partial(store.settle, [completed(each) for each in claims]))
+                for each, write_result in zip(claims, write_results, strict=True):
+                    if write_result in (WriteResult.APPLIED, WriteResult.DUPLICATE):
                         done[each.id] = done.get(each.id, 0) + 1
 
         async with asyncio.timeout(300), asyncio.TaskGroup() as group:

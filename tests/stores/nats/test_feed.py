@@ -53,7 +53,7 @@ async def test_a_claim_that_waits_ends_with_its_store(store: NatsStore, monkeypa
     monkeypatch.setattr(Feed, "_received", deaf)
     await submit(store)
     claiming = asyncio.create_task(claim(store))
-    await eventually_async(lambda: store._mirror._goals)
+    await eventually_async(lambda: store._cache._goals)
     await store.close()
     with pytest.raises(StoreClosed):
         await claiming
@@ -71,8 +71,8 @@ async def test_a_change_that_got_lost_on_the_way_is_fetched_again(store: NatsSto
 
     assert await claim(store) == []
     monkeypatch.setattr(Feed, "_received", forgetful)
-    await store._mirror._feed.stop()  # type: ignore[union-attr]
-    store._mirror._feed.start()  # type: ignore[union-attr]
+    await store._cache._feed.stop()  # type: ignore[union-attr]
+    store._cache._feed.start()  # type: ignore[union-attr]
     ids = [await submit(store) for _ in range(5)]
     assert [claimed.id for claimed in await claim(store, 10)] == ids
     assert lost == 1
@@ -85,9 +85,9 @@ async def test_claims_under_a_limit_exclude_each_other(store: NatsStore):
     """Whoever counted what runs before another claimed must count again: the control's revision tells."""
     await store.control(ControlChange(name=WORK, concurrency=1))
     await submit_several(store, 2)
-    before = (await store._bucket.read([keys.control(WORK)]))[keys.control(WORK)]
+    before = (await store._kv.read([keys.control(WORK)]))[keys.control(WORK)]
     assert len(await claim(store, 2)) == 1
-    after = (await store._bucket.read([keys.control(WORK)]))[keys.control(WORK)]
+    after = (await store._kv.read([keys.control(WORK)]))[keys.control(WORK)]
     assert after.revision > before.revision
 
 
@@ -98,8 +98,8 @@ async def test_the_leader_is_not_asked_in_the_midst_of_a_load(store: NatsStore, 
     """Its answer would come behind all that is under way, which would pile up until then. A heartbeat means that all of
     it has come."""
     await submit(store)
-    await store._mirror.sync()
-    feed = store._mirror._feed
+    await store._cache.sync()
+    feed = store._cache._feed
     assert feed is not None
     asked: list[int] = []
 
@@ -107,20 +107,20 @@ async def test_the_leader_is_not_asked_in_the_midst_of_a_load(store: NatsStore, 
         asked.append(first)
         return True
 
-    monkeypatch.setattr(store._bucket, "has", has)
+    monkeypatch.setattr(store._kv, "has", has)
     feed._anew, feed._behind = True, feed._told + 10
     flow = {"Status": "100", "Description": "FlowControl Request"}
     beat = {"Status": "100", "Description": "Idle Heartbeat", "Nats-Last-Consumer": str(feed._delivered)}
-    await feed._received(Msg(store._bucket.link.client, headers=flow))
+    await feed._received(Msg(store._kv.connection.client, headers=flow))
     assert not asked
-    await feed._received(Msg(store._bucket.link.client, headers=beat))
+    await feed._received(Msg(store._kv.connection.client, headers=beat))
     assert asked == [feed._told + 1]
 
 
 async def test_a_store_that_only_submits_keeps_no_index(store: NatsStore):
     await submit_several(store, 10, key=None)
     await fetch(store, await submit(store, key="k"))
-    assert store._mirror._feed is None
+    assert store._cache._feed is None
 
 
 async def test_a_worker_keeps_no_list_of_all_tasks(store: NatsStore):
@@ -128,7 +128,7 @@ async def test_a_worker_keeps_no_list_of_all_tasks(store: NatsStore):
     await submit_several(store, 3)
     await apply(store, completed(await claim_one(store)))
     await store.lost_leases(30, 10)
-    await store.sample()
-    await store.tidy()
+    await store.sample_backlog()
+    await store.compact_stats()
     assert len(await claim(store, slots=5)) == 2
-    assert store._mirror.roster is None
+    assert store._cache.all_tasks is None

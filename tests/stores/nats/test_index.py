@@ -103,7 +103,7 @@ class IndexBesideAModel(RuleBasedStateMachine):
         priority=st.sampled_from([-(2**31), -1, 0, 0, 0, 7, 2**31 - 1]),
         created=st.integers(0, 3),
         delay=st.sampled_from([-3, 0, 2, 2, 2, 50]),
-        alone=st.booleans(),
+        no_prefetch=st.booleans(),
     )
     def put_waiting(
         self, task: bytes, name: str, state: str, priority: int, created: int, delay: int, alone: bool
@@ -176,8 +176,8 @@ class IndexBesideAModel(RuleBasedStateMachine):
 
     def check(self, found: Waiting) -> None:
         note = self.waiting[found.id]
-        seen = (found.name, found.created, found.due, found.alone, found.retries)
-        assert seen == (note.name, note.created, note.due, note.alone, note.state == "failed")
+        seen = (found.name, found.created, found.due, found.no_prefetch, found.retries)
+        assert seen == (note.name, note.created, note.due, note.no_prefetch, note.state == "failed")
 
     @invariant()
     def knows_the_same(self) -> None:

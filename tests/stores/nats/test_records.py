@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.stores.nats import NatsStore, keys
-from tasklib.stores.nats.bucket import Entry, Write
 from tasklib.stores.nats.clock import written
+from tasklib.stores.nats.kv import Entry, Write
 from tasklib.stores.nats.record import decode, new_record
 from tasklib.stores.values import Filter, Inserted
 from tests.conformance.builders import WORK, apply, claim, claim_one, completed, fetch, new_task, next_id, submit
@@ -71,7 +71,7 @@ def test_a_foreign_record_is_read_as_far_as_it_is_one():
 async def test_a_key_without_its_task_gets_its_task(store: NatsStore):
     """The submitter was killed between the two writes."""
     lost = new_task(payload={"n": 1}, key="half")
-    await store._bucket.write([Write(keys.idem("half"), 0, new_record(lost, await store.now()).encode())])
+    await store._kv.write([Write(keys.idem("half"), 0, new_record(lost, await store.now()).encode())])
     assert await store.get([lost.id]) == [None]
     assert await store.insert([new_task(payload={"n": 2}, key="half")]) == [Inserted(lost.id, False)]
     assert (await fetch(store, lost.id)).kwargs == {"n": 1}
@@ -80,7 +80,7 @@ async def test_a_key_without_its_task_gets_its_task(store: NatsStore):
 
 async def test_whoever_looks_a_key_up_writes_its_task_too(store: NatsStore):
     lost = new_task(key="half")
-    await store._bucket.write([Write(keys.idem("half"), 0, new_record(lost, await store.now()).encode())])
+    await store._kv.write([Write(keys.idem("half"), 0, new_record(lost, await store.now()).encode())])
     found = await store.get_by_key("half")
     assert found is not None
     assert found == await fetch(store, lost.id)
@@ -103,7 +103,7 @@ async def test_a_key_whose_task_was_deleted_by_hand_is_free(store: NatsStore, kv
 async def test_a_key_is_not_taken_over_on_a_stale_read(store: NatsStore, monkeypatch: pytest.MonkeyPatch):
     """A replica that is behind may show a key without its task."""
     kept, _ = await store.insert([new_task(key="k"), new_task()])
-    read, hidden = store._bucket.read_all, 0
+    read, hidden = store._kv.read_all, 0
 
     async def stale(wanted: Iterable[str]) -> dict[str, Entry]:
         nonlocal hidden
@@ -113,7 +113,7 @@ async def test_a_key_is_not_taken_over_on_a_stale_read(store: NatsStore, monkeyp
             hidden += 1
         return found
 
-    monkeypatch.setattr(store._bucket, "read_all", stale)
+    monkeypatch.setattr(store._kv, "read_all", stale)
     assert await store.insert([new_task(key="k")]) == [Inserted(kept.id, False)]
     assert hidden == 1
 
@@ -122,7 +122,7 @@ async def test_a_deleted_task_leaves_nothing_behind(store: NatsStore, kv: Any):
     await submit(store, key="k")
     await apply(store, completed(await claim_one(store)))
     [task] = (await store.page(Filter(), limit=5)).tasks
-    assert await store.delete([(task.id, task.version)]) == [Verdict.APPLIED]
+    assert await store.delete([(task.id, task.version)]) == [WriteResult.APPLIED]
     left = {key for key in await kv.keys() if key.startswith(("tasks.task.", "tasks.idem."))}
     assert left == set()
 
@@ -135,5 +135,5 @@ async def test_a_caller_that_goes_away_leaves_no_half_key(store: NatsStore):
         writing.cancel()
         await asyncio.wait([writing])
         await store._submits.close()  # what was under way has ended
-        both = await store._bucket.read([keys.idem(f"key-{steps}"), keys.task(task.id)])
+        both = await store._kv.read([keys.idem(f"key-{steps}"), keys.task(task.id)])
         assert len(both) in (0, 2)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import asyncpg
 
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.postgres.calls import Calls
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.postgres.driver import PostgresDriver
 
 FILL = """
     INSERT INTO {schema}.tasks (id, name, state, ready, scheduled_at, completed_at, priority, created_at)
@@ -29,7 +29,7 @@ SITUATIONS = {
 }
 
 
-async def bring_about(calls: Calls, situation: str) -> None:
+async def bring_about(calls: PostgresDriver, situation: str) -> None:
     connection = await asyncpg_of(calls)
     try:
         for step in SITUATIONS[situation].split():
@@ -44,7 +44,7 @@ async def bring_about(calls: Calls, situation: str) -> None:
         await connection.close()
 
 
-async def asyncpg_of(calls: Calls) -> asyncpg.Connection:
+async def asyncpg_of(calls: PostgresDriver) -> asyncpg.Connection:
     """A plain connection: none of the store's settings."""
     host, port = calls.target.hosts[0]
     return await asyncpg.connect(host=host, port=port, **calls.target.arguments)

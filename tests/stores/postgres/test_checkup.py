@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from tasklib.stores.postgres import PostgresStore, checkup, culprits
+from tasklib.stores.sql.postgres import PostgresStore, blocking_sessions, checkup
 from tasklib.stores.values import Finding
 from tests.conformance.builders import apply, claim, completed, submit, submit_several
 from tests.databases import new_database
@@ -130,8 +130,8 @@ async def test_old_and_idle_transactions_are_named(
         with psycopg.connect(url, application_name="analyst") as analyst:
             analyst.execute("SELECT 1")
             assert [finding.level for finding in await findings(store, "old transaction")] == ["ok"]
-            monkeypatch.setattr(culprits, "OLD_TRANSACTION", timedelta(seconds=old))
-            monkeypatch.setattr(culprits, "IDLE_TRANSACTION", timedelta(seconds=idle))
+            monkeypatch.setattr(blocking_sessions, "OLD_TRANSACTION", timedelta(seconds=old))
+            monkeypatch.setattr(blocking_sessions, "IDLE_TRANSACTION", timedelta(seconds=idle))
             [found] = await findings(store, "old transaction")
             assert found.level == "warning"
             assert f"pid {pid_of(analyst)}, analyst, user " in found.message
@@ -194,6 +194,6 @@ def test_many_dead_rows_are_a_warning():
 async def test_connections_are_counted(store: PostgresStore):
     [found] = await findings(store, "connections")
     assert found.level == "ok"
-    assert culprits.crowd(89, 100, "web").level == "ok"
-    crowded = culprits.crowd(90, 100, "web")
+    assert blocking_sessions.crowd(89, 100, "web").level == "ok"
+    crowded = blocking_sessions.crowd(90, 100, "web")
     assert (crowded.level, "by web" in crowded.message) == ("warning", True)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tasklib.stores.postgres.deadlines import Deadline, Deadlines
+from tasklib.stores.sql.postgres.deadlines import Deadline, Deadlines
 
 
 async def wait_until(deadlines: Deadlines, moment: float) -> float:

@@ -5,17 +5,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import ControlChange, Filter, Inserted
 from tests.conformance.builders import (
-    ANNA,
+    WORKER_A,
     apply,
-    beat_of,
     claim,
     completed,
     failed,
+    heartbeat_of,
     lease_of,
     new_task,
     submit,
@@ -78,11 +78,11 @@ async def test_an_outcome_is_recorded_once(store: PostgresStore, proxy: Proxy, f
     first, second, third = await claim(store, 3)
     await apply(store, completed(first))
     fault(proxy, b"doubt")
-    verdict = await store.settle([completed(second, "doubt")])
-    assert verdict == [Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY]
+    write_result = await store.settle([completed(second, "doubt")])
+    assert write_result == [WriteResult.APPLIED if fault is Proxy.lose_request else WriteResult.DUPLICATE]
     fault(proxy, b"boom")
-    verdict = await store.settle([failed(third, "boom", final=True)])
-    assert verdict == [Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY]
+    write_result = await store.settle([failed(third, "boom", final=True)])
+    assert write_result == [WriteResult.APPLIED if fault is Proxy.lose_request else WriteResult.DUPLICATE]
     assert proxy.faults == 2
     figures = (await store.stats())["work"]
     assert (figures.completed, figures.failed) == (2, 1)
@@ -94,8 +94,8 @@ async def test_outcomes_of_both_kinds_are_recorded_in_one_transaction(store: Pos
     claims = await claim(store, 4)
     await apply(store, completed(claims[0]), failed(claims[1], final=True))
     fault(proxy, b"COMMIT\0")
-    verdicts = await store.settle([completed(claims[2]), failed(claims[3], final=True)])
-    assert set(verdicts) == {Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY}
+    write_results = await store.settle([completed(claims[2]), failed(claims[3], final=True)])
+    assert set(write_results) == {WriteResult.APPLIED if fault is Proxy.lose_request else WriteResult.DUPLICATE}
     assert proxy.faults == 1
     figures = (await store.stats())["work"]
     assert (figures.completed, figures.failed) == (2, 2)
@@ -108,7 +108,7 @@ async def test_a_claim_in_doubt_is_not_repeated_but_can_be_found(store: Postgres
     with pytest.raises(StoreUnavailable):
         await claim(store, 5, worker="doubtful")
     assert proxy.faults == 1
-    held = await store.held("doubtful")
+    held = await store.claims_of_worker("doubtful")
     assert len(held) == 5, "claimed once"
     await apply(store, *map(completed, held))
 
@@ -118,9 +118,9 @@ async def test_a_delete_in_doubt_is_done(store: PostgresStore, proxy: Proxy, fau
     await submit_several(store, 2)
     claims = await claim(store, 2)
     await apply(store, *map(completed, claims))
-    assert await store.delete([(claims[0].id, claims[0].version + 1)]) == [Verdict.APPLIED]
+    assert await store.delete([(claims[0].id, claims[0].version + 1)]) == [WriteResult.APPLIED]
     fault(proxy, claims[1].id.bytes)
-    expected = Verdict.APPLIED if fault is Proxy.lose_request else Verdict.ALREADY
+    expected = WriteResult.APPLIED if fault is Proxy.lose_request else WriteResult.DUPLICATE
     assert await store.delete([(claims[1].id, claims[1].version + 1)]) == [expected]
     assert proxy.faults == 1
 
@@ -129,12 +129,12 @@ async def test_a_delete_in_doubt_is_done(store: PostgresStore, proxy: Proxy, fau
 async def test_heartbeats_and_extensions_go_on(store: PostgresStore, proxy: Proxy, fault: Fault):
     await submit(store)
     claims = await claim(store, 1)
-    await store.beat(beat_of(ANNA))
-    await store.extend(ANNA, [lease_of(claims[0])], 600)
+    await store.heartbeat(heartbeat_of(WORKER_A))
+    await store.extend(WORKER_A, [lease_of(claims[0])], 600)
     fault(proxy, claims[0].id.bytes)
-    assert (await store.extend(ANNA, [lease_of(claims[0])], 600))[0].held
+    assert (await store.extend(WORKER_A, [lease_of(claims[0])], 600))[0].held
     fault(proxy, b"anna")
-    await store.beat(beat_of(ANNA))
+    await store.heartbeat(heartbeat_of(WORKER_A))
     assert proxy.faults == 2
 
 
@@ -164,9 +164,9 @@ async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_ur
             try:
                 claims = await claim(store, 5, worker=worker)
             except StoreUnavailable:
-                claims = await store.held(worker)
-            verdicts = await store.settle([completed(claimed) for claimed in claims])
-            assert set(verdicts) <= {Verdict.APPLIED, Verdict.ALREADY}
+                claims = await store.claims_of_worker(worker)
+            write_results = await store.settle([completed(claimed) for claimed in claims])
+            assert set(write_results) <= {WriteResult.APPLIED, WriteResult.DUPLICATE}
 
     async def until_done() -> None:
         await asyncio.gather(*(submit_some() for _ in range(3)))
@@ -196,8 +196,8 @@ async def test_a_silent_partition_lasts_no_longer_than_the_deadline(proxy: Proxy
         lambda: claim(store, 1),
         lambda: store.settle([completed(claims[0]), failed(claims[1])]),
         lambda: store.page(Filter(), limit=5),
-        lambda: store.extend(ANNA, [lease_of(claims[0])], 60),
-        store.tidy,
+        lambda: store.extend(WORKER_A, [lease_of(claims[0])], 60),
+        store.compact_stats,
     ):
         begun = loop.time()
         with pytest.raises(TRANSIENT):
@@ -205,5 +205,5 @@ async def test_a_silent_partition_lasts_no_longer_than_the_deadline(proxy: Proxy
         assert loop.time() - begun < 2.5
     proxy.thaw()
     proxy.cut()
-    assert await store.settle([completed(claims[0]), failed(claims[1])]) == [Verdict.APPLIED] * 2
+    assert await store.settle([completed(claims[0]), failed(claims[1])]) == [WriteResult.APPLIED] * 2
     await store.close()

@@ -9,10 +9,10 @@ import asyncpg
 import pytest
 
 from tasklib.core.errors import StoreBusy
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.postgres.calls import reading
 from tasklib.stores.sql import lists
 from tasklib.stores.sql import store as sql_store
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.postgres.driver import reading
 from tasklib.stores.sql.steps import Play, Query, Steps
 from tasklib.stores.values import Filter
 from tests.conformance.builders import submit_several

@@ -6,8 +6,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.postgres.calls import Calls
 from tasklib.stores.sql import columns
 from tasklib.stores.sql.columns import (
     ACTIVE,
@@ -22,6 +20,8 @@ from tasklib.stores.sql.columns import (
     TASK,
     Batch,
 )
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.postgres.driver import PostgresDriver
 from tasklib.stores.sql.steps import Query
 from tests.conformance.builders import apply, claim, completed, lease_of, submit_several
 from tests.stores.postgres.situations import SITUATIONS, asyncpg_of, bring_about, pages
@@ -85,7 +85,7 @@ def scans(plan: dict[str, Any]) -> list[tuple[str, str | None, str | None]]:
     return found
 
 
-async def generic_plans(connection: asyncpg.Connection, calls: Calls) -> dict[str, dict[str, Any]]:
+async def generic_plans(connection: asyncpg.Connection, calls: PostgresDriver) -> dict[str, dict[str, Any]]:
     plans = {}
     statements = {}
     for query in QUERIES:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tasklib.core.errors import StoreBusy, StoreRefused, StoreUnavailable
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 from tests.conformance.builders import new_task, submit
 from tests.databases import new_database
 from tests.servers import QUICK, PostgresServer

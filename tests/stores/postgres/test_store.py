@@ -12,7 +12,7 @@ import pytest
 
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRefused, StoreUnavailable
 from tasklib.core.task import Claim, NewTask
-from tasklib.stores.postgres import PostgresStore
+from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import ControlChange, Filter
 from tests.conformance.builders import (
     WORK,
@@ -257,7 +257,7 @@ async def test_a_task_that_was_taken_meanwhile_is_not_taken_again(
     """Both saw it waiting: the second finds, when it is its turn, that the version has moved on."""
     task_id = await submit(store)
     taken = "UPDATE tasks SET state = 'running', worker_id = 'first', ready = false, version = version + 1"
-    assert await in_the_way(postgres_server, schema, psql, [taken], store.take(task_id, 0, "second", 60)) is None
+    assert await in_the_way(postgres_server, schema, psql, [taken], store.claim_by_id(task_id, 0, "second", 60)) is None
     task = await fetch(store, task_id)
     assert (task.worker_id, task.version) == ("first", 1)
 
@@ -281,7 +281,7 @@ async def test_what_runs_is_counted_after_whoever_has_the_limit(
         "SELECT FROM task_controls FOR UPDATE",
         f"UPDATE tasks SET state = 'running', ready = false, version = version + 1 WHERE id = '{first}'",
     ]
-    call: Coroutine[Any, Any, Any] = claim(store, 5) if way == "claim" else store.take(second, 0, "w", 60)
+    call: Coroutine[Any, Any, Any] = claim(store, 5) if way == "claim" else store.claim_by_id(second, 0, "w", 60)
     assert not await in_the_way(postgres_server, schema, psql, filled, call)
 
 
@@ -325,7 +325,7 @@ async def test_a_cancelled_call_leaves_the_pool_whole(
 
 
 async def test_idle_connections_are_closed(postgres_url: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("tasklib.stores.postgres.pool.IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("tasklib.stores.sql.postgres.pool.IDLE_SECONDS", 0.2)
     store = PostgresStore(postgres_url)
     await store.open()
     await asyncio.gather(*(submit(store) for _ in range(5)))
@@ -374,9 +374,9 @@ async def _refusal(store: PostgresStore) -> str:
 
 
 def test_without_asyncpg_the_store_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
-    for name in [name for name in sys.modules if name.startswith(("asyncpg", "tasklib.stores.postgres"))]:
+    for name in [name for name in sys.modules if name.startswith(("asyncpg", "tasklib.stores.sql.postgres"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     with pytest.raises(ImportError, match=r"pip install 'tasklib\[postgres\]'") as missing:
-        __import__("tasklib.stores.postgres")
+        __import__("tasklib.stores.sql.postgres")
     assert type(missing.value).__name__ == "MissingExtra"

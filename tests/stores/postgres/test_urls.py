@@ -3,8 +3,8 @@
 import pytest
 
 from tasklib.core.errors import InvalidConfig
-from tasklib.stores.postgres import PostgresStore
-from tasklib.stores.postgres.connect import parse
+from tasklib.stores.sql.postgres import PostgresStore
+from tasklib.stores.sql.postgres.url import parse
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tasklib.stores.sqlite import SqliteStore, schema
-from tasklib.stores.sqlite.address import parse
-from tasklib.stores.sqlite.connection import connect
+from tasklib.stores.sql.sqlite import SqliteStore, schema
+from tasklib.stores.sql.sqlite.address import parse
+from tasklib.stores.sql.sqlite.connection import connect
 from tests.stores.sqlite.scripts import Run
 
 

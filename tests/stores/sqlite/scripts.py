@@ -11,7 +11,7 @@ HEAD = """
 import asyncio, os, sys
 from tasklib.core.errors import StoreClosed
 from tasklib.stores.values import Filter
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tests.conformance.builders import *
 
 url, *arguments = sys.argv[1:]

@@ -7,10 +7,10 @@ import pytest
 
 from tasklib.core.task import Claim, NewTask
 from tasklib.stores.sql.claim import Claimer
+from tasklib.stores.sql.sqlite import statements
+from tasklib.stores.sql.sqlite.clock import Clock
+from tasklib.stores.sql.sqlite.statements import play
 from tasklib.stores.sql.submit import submit
-from tasklib.stores.sqlite import statements
-from tasklib.stores.sqlite.clock import Clock
-from tasklib.stores.sqlite.statements import play
 from tasklib.stores.values import ClaimRequest
 from tests.conformance.builders import new_task
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tasklib.stores.sqlite import SqliteStore, checkup, holders
+from tasklib.stores.sql.sqlite import SqliteStore, checkup, lock_owners
 from tasklib.stores.values import Finding
 from tests.conformance.builders import submit, submit_several
 
@@ -74,7 +74,7 @@ async def test_where_the_kernel_does_not_tell_nobody_is_named(
     store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(checkup, "PATIENCE_MS", 50)
-    monkeypatch.setattr(holders, "_LOCKS", path / "no such file")
+    monkeypatch.setattr(lock_owners, "_LOCKS", path / "no such file")
     with holding(path, "BEGIN IMMEDIATE"):
         found = (await findings(store))["locks"]
     assert found.level == "error"

@@ -8,9 +8,9 @@ import pytest
 
 from tasklib import AsyncTaskManager
 from tasklib.core.errors import TaskAlreadyClaimed
-from tasklib.stores.sqlite import SqliteStore, clock
+from tasklib.stores.sql.sqlite import SqliteStore, clock
 from tasklib.stores.values import ControlChange
-from tests.conformance.builders import ANNA, BERT, WORK, beat_of, claim, claim_one, lease_of, submit
+from tests.conformance.builders import WORK, WORKER_A, WORKER_B, claim, claim_one, heartbeat_of, lease_of, submit
 
 HOUR = 3600.0
 STEPS = pytest.mark.parametrize("step", [HOUR, -HOUR, 400 * 86400.0], ids=["forward", "back", "a year"])
@@ -57,7 +57,7 @@ async def machine(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIter
 @STEPS
 async def test_a_worker_that_lives_is_not_lost(machine: Machine, step: float):
     one, other = await machine.store(), await machine.store()
-    await one.beat(beat_of(ANNA))
+    await one.heartbeat(heartbeat_of(WORKER_A))
     await submit(one)
     running = await claim_one(one, lease=60)
     machine.set_clock(step)
@@ -68,8 +68,8 @@ async def test_a_worker_that_lives_is_not_lost(machine: Machine, step: float):
         assert worker.seconds_since_seen < 20
         assert abs((await store.now() - worker.seen_at).total_seconds() - worker.seconds_since_seen) < 1
     machine.wait(20)
-    await one.beat(beat_of(ANNA))
-    assert [extension.held for extension in await one.extend(ANNA, [lease_of(running)], 60)] == [True]
+    await one.heartbeat(heartbeat_of(WORKER_A))
+    assert [extension.held for extension in await one.extend(WORKER_A, [lease_of(running)], 60)] == [True]
     machine.wait(25)
     for store in (one, other, late):
         assert await store.lost_leases(30, 10) == []
@@ -78,7 +78,7 @@ async def test_a_worker_that_lives_is_not_lost(machine: Machine, step: float):
 @STEPS
 async def test_a_worker_that_died_is_lost_in_time(machine: Machine, step: float):
     one, other = await machine.store(), await machine.store()
-    await one.beat(beat_of(ANNA))
+    await one.heartbeat(heartbeat_of(WORKER_A))
     await submit(one)
     running = await claim_one(one, lease=600)
     machine.set_clock(step)
@@ -113,12 +113,12 @@ async def test_a_claim_by_hand_is_not_taken_over(machine: Machine, step: float):
     store = await machine.store()
     manager = AsyncTaskManager(store)
     task_id = await submit(store)
-    await manager.claim(task_id, ANNA, ttl=60)
+    await manager.claim(task_id, WORKER_A, ttl=60)
     machine.set_clock(step)
     with pytest.raises(TaskAlreadyClaimed):
-        await manager.claim(task_id, BERT)
+        await manager.claim(task_id, WORKER_B)
     machine.wait(61)
-    assert (await manager.claim(task_id, BERT)).claimed_by == BERT
+    assert (await manager.claim(task_id, WORKER_B)).claimed_by == WORKER_B
 
 
 async def test_a_rate_goes_on_when_the_clock_is_set_back(machine: Machine):

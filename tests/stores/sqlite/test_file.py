@@ -16,9 +16,9 @@ from tasklib.core.errors import (
     StoreFull,
     StoreRefused,
 )
-from tasklib.stores.sqlite import SqliteStore, filesystem, forget_memory
-from tasklib.stores.sqlite import checkup as checkup_module
-from tasklib.stores.sqlite.connection import check_version
+from tasklib.stores.sql.sqlite import SqliteStore, filesystem, forget_memory
+from tasklib.stores.sql.sqlite import checkup as checkup_module
+from tasklib.stores.sql.sqlite.connection import check_version
 from tasklib.stores.values import Filter
 from tests.conformance.builders import (
     WORK,
@@ -139,8 +139,8 @@ def test_newer_versions_are_fine():
 MOUNTINFO = """\
 22 28 0:21 / /sys rw,nosuid shared:7 - sysfs sysfs rw
 28 1 254:0 / / rw,relatime - ext4 /dev/vda rw
-40 28 0:35 / /home rw,relatime shared:20 - nfs4 server:/home rw,vers=4.2
-41 40 254:1 / /home/anna/fast\\040disk rw,relatime - xfs /dev/vdb rw
+40 28 0:35 / /listener rw,relatime shared:20 - nfs4 server:/listener rw,vers=4.2
+41 40 254:1 / /listener/anna/fast\\040disk rw,relatime - xfs /dev/vdb rw
 42 28 0:36 / /srv/share rw - cifs //server/share rw
 43 28 0:37 / /mnt/over rw - ext4 /dev/vdc rw
 44 28 0:38 / /mnt/over rw - fuse.sshfs host: rw
@@ -157,8 +157,8 @@ server:/export on /Volumes/my data (nfs, asynchronous)
     ("directory", "kind"),
     [
         ("/var/lib/app", "ext4"),
-        ("/home/anna", "nfs4"),
-        ("/home/anna/fast disk/queue", "xfs"),
+        ("/listener/anna", "nfs4"),
+        ("/listener/anna/fast disk/queue", "xfs"),
         ("/homework", "ext4"),
         ("/srv/share", "cifs"),
         ("/mnt/over/deep", "fuse.sshfs"),
@@ -275,10 +275,10 @@ async def test_a_long_log_is_cut(store: SqliteStore, path: Path, monkeypatch: py
     log = path.with_name(path.name + "-wal")
     await submit_several(store, 1000)
     before = log.stat().st_size
-    await store.tidy()
+    await store.compact_stats()
     assert log.stat().st_size == before > 100_000
     monkeypatch.setattr(checkup_module, "WAL_KEPT_BYTES", 100_000)
-    await store.tidy()
+    await store.compact_stats()
     assert log.stat().st_size == 0
 
 

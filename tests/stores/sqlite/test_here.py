@@ -11,13 +11,13 @@ import apsw
 import pytest
 
 from tasklib import Config
+from tasklib.api import functions
+from tasklib.api.decorator import call_of, submit_sync
+from tasklib.api.sync import run_sync
 from tasklib.core.errors import SchemaMismatch
 from tasklib.core.registry import TaskOptions, define
-from tasklib.doors import functions
-from tasklib.doors.blocking import run_blocking
-from tasklib.doors.functions import call_of, submit_blocking
 from tasklib.engine.engine import Engine
-from tasklib.stores.sqlite import SqliteStore, forget_memory
+from tasklib.stores.sql.sqlite import SqliteStore, forget_memory
 from tasklib.stores.values import Filter, Inserted
 from tests.conformance.builders import claim, fetch, new_task, within_deadline
 from tests.stores.conftest import number_of
@@ -139,7 +139,7 @@ async def test_a_fork_finds_no_connection_open(store: SqliteStore):
         for _ in range(15):
             child = os.fork()
             if not child:
-                os._exit(store._writer is None or store._writer._lent is not None)
+                os._exit(store._writer is None or store._writer._borrowed is not None)
             _, status = await asyncio.to_thread(os.waitpid, child, 0)
             assert status == 0, "the child found a connection"
             await eventually_async(partial(grew_from, len(stored)))
@@ -158,11 +158,11 @@ def test_a_sync_submit_stays_in_its_thread(sqlite_url: str, monkeypatch: pytest.
     engine = Engine(Config(database_url=sqlite_url))
     try:
         call = call_of(define(sync_noop, name=None, options=TaskOptions()), {})
-        first = submit_blocking(engine, call)  # opens the store
-        monkeypatch.setattr(functions, "run_blocking", lambda work: pytest.fail("it went to the loop"))
-        more = [submit_blocking(engine, call) for _ in range(5)]
+        first = submit_sync(engine, call)  # opens the store
+        monkeypatch.setattr(functions, "run_sync", lambda work: pytest.fail("it went to the loop"))
+        more = [submit_sync(engine, call) for _ in range(5)]
         monkeypatch.undo()
-        found = run_blocking(engine.page(Filter(), limit=50)).tasks
+        found = run_sync(engine.page(Filter(), limit=50)).tasks
         assert {task.id for task in found} == {inserted.id for inserted in (first, *more)}
     finally:
-        run_blocking(engine.close_for_good())
+        run_sync(engine.shutdown())

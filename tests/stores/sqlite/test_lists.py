@@ -11,10 +11,10 @@ import pytest
 from tasklib.core.errors import StoreBusy
 from tasklib.stores.sql import lists
 from tasklib.stores.sql import store as sql_store
+from tasklib.stores.sql.sqlite import SqliteStore, statements
+from tasklib.stores.sql.sqlite.batches import SQL
+from tasklib.stores.sql.sqlite.clock import Clock
 from tasklib.stores.sql.steps import Play, Query, Steps
-from tasklib.stores.sqlite import SqliteStore, statements
-from tasklib.stores.sqlite.batches import SQL
-from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.values import Filter
 from tests.conformance.builders import submit, submit_several
 from tests.stores.served import LONG_AGO, SAID, SERVED, looks

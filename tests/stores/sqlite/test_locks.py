@@ -7,17 +7,17 @@ from uuid import uuid4
 import apsw
 import pytest
 
-from tasklib.core.decide import Verdict
+from tasklib.core.decide import WriteResult
 from tasklib.core.errors import (
     StoreBusy,
     StoreClosed,
     StoreError,
 )
 from tasklib.core.task import NewTask
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tests.conformance.builders import (
-    ANNA,
     WORK,
+    WORKER_A,
     claim,
     completed,
     failed,
@@ -117,7 +117,7 @@ async def test_in_one_batch_each_completion_has_its_own_guard(store: SqliteStore
         completed(older, "older")._replace(version=older.version - 1),
         completed(stranger, "stranger")._replace(worker_id="somebody else"),
     ]
-    assert await store.settle(changes) == [Verdict.APPLIED, Verdict.LOST, Verdict.LOST]
+    assert await store.settle(changes) == [WriteResult.APPLIED, WriteResult.STALE, WriteResult.STALE]
     states = [(await fetch(store, claimed.id)).state for claimed in (held, older, stranger)]
     assert states == ["completed", "running", "running"]
 
@@ -133,7 +133,7 @@ async def test_in_one_batch_each_change_has_its_own_guard(store: SqliteStore):
         failed(stranger, "stranger")._replace(worker_id="somebody else"),
         failed(extended, "extended")._replace(locked_until=elsewhere - timedelta(seconds=1)),
     ]
-    assert await store.settle(changes) == [Verdict.APPLIED, Verdict.LOST, Verdict.LOST, Verdict.LOST]
+    assert await store.settle(changes) == [WriteResult.APPLIED, WriteResult.STALE, WriteResult.STALE, WriteResult.STALE]
     errors = [(await fetch(store, claimed.id)).error for claimed in (held, older, stranger, extended)]
     assert errors == ["held", None, None, None]
 
@@ -143,5 +143,5 @@ async def test_in_one_batch_each_lease_has_its_own_guard(store: SqliteStore):
     held, older = await claim(store, 2)
     before = (await fetch(store, older.id)).locked_until
     leases = [lease_of(held), lease_of(older)._replace(version=older.version - 1)]
-    assert [extension.held for extension in await store.extend(ANNA, leases, 7200)] == [True, False]
+    assert [extension.held for extension in await store.extend(WORKER_A, leases, 7200)] == [True, False]
     assert (await fetch(store, older.id)).locked_until == before

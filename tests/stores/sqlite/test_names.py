@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tasklib.core.errors import StoreGone, StoreRefused
-from tasklib.stores.sqlite import SqliteStore, filesystem, lane
-from tests.conformance.builders import ANNA, WORK, claim, new_task, submit
+from tasklib.stores.sql.sqlite import SqliteStore, connection_thread, filesystem
+from tests.conformance.builders import WORK, WORKER_A, claim, new_task, submit
 from tests.stores.conftest import number_of
 
 
@@ -49,7 +49,7 @@ async def by_claim(store: SqliteStore) -> None:
 
 
 async def by_look(store: SqliteStore) -> None:
-    await store.held(ANNA)
+    await store.claims_of_worker(WORKER_A)
 
 
 CALLS = [by_submit, by_submits_at_once, by_submit_here, by_claim, by_look]
@@ -119,8 +119,8 @@ async def test_a_file_that_is_put_back_is_used_again(store: SqliteStore, path: P
 async def test_a_fork_does_not_make_a_missing_file(store: SqliteStore, path: Path):
     """No connection is open during a fork; those that are opened after it are to the same file."""
     path.unlink()
-    lane._before_fork()
-    lane._after_fork_in_parent()
+    connection_thread._before_fork()
+    connection_thread._after_fork_in_parent()
     with pytest.raises(StoreGone):
         await submit(store)
     assert not path.exists()

@@ -9,11 +9,11 @@ import pytest
 
 from tasklib.stores.sql import settle
 from tasklib.stores.sql.columns import CHANGE, CLAIM, COMPLETION, EXTENDED, GUARD, ID, LEASE, SETTLED, TASK, Batch
+from tasklib.stores.sql.sqlite import statements
+from tasklib.stores.sql.sqlite.batches import SIZES, SQL
+from tasklib.stores.sql.sqlite.claiming import PICKED, RANKED
+from tasklib.stores.sql.sqlite.clock import Clock
 from tasklib.stores.sql.steps import Query
-from tasklib.stores.sqlite import statements
-from tasklib.stores.sqlite.batches import SIZES, SQL
-from tasklib.stores.sqlite.claiming import PICKED, RANKED
-from tasklib.stores.sqlite.clock import Clock
 from tasklib.stores.values import ClaimRequest
 from tests.conformance.builders import completed, new_task
 from tests.stores.sqlite.statistics import CLAIM as REQUEST

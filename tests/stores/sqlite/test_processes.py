@@ -6,7 +6,7 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.sqlite import SqliteStore
+from tasklib.stores.sql.sqlite import SqliteStore
 from tests.conformance.builders import WORK, submit_several
 from tests.stores.conftest import number_of
 from tests.stores.sqlite.scripts import Run

@@ -8,20 +8,20 @@ from tasklib.core import codec
 from tasklib.core.errors import SchemaMismatch
 from tasklib.stores.checkup import LEASE_ENDS_SOON, SEEN_LATELY, clock, leases, unhandled
 from tasklib.stores.nats import schema
-from tasklib.stores.nats.bucket import Bucket
-from tasklib.stores.nats.looks import Looks
-from tasklib.stores.nats.mirror import Mirror
-from tasklib.stores.nats.operates import Workers
+from tasklib.stores.nats.cache import TaskCache
+from tasklib.stores.nats.kv import KeyValueStore
+from tasklib.stores.nats.operate import Workers
+from tasklib.stores.nats.reads import Reads
 from tasklib.stores.values import Finding
 
 _ROOMY_PAYLOAD = 2 * codec.MAX_BYTES + 256 * 1024
 """A payload and a result of the largest size, errors and history beside them."""
 
 
-async def findings(bucket: Bucket, mirror: Mirror, looks: Looks, workers: Workers) -> list[Finding]:
-    found = [Finding("ok", "server", f"NATS {bucket.link.version}"), _payload(bucket.link.max_payload)]
+async def findings(kv: KeyValueStore, cache: TaskCache, reads: Reads, workers: Workers) -> list[Finding]:
+    found = [Finding("ok", "server", f"NATS {kv.connection.version}"), _payload(kv.connection.max_payload)]
     try:
-        version = await schema.version(bucket)
+        version = await schema.version(kv)
     except SchemaMismatch as error:
         return [*found, Finding("error", "schema", str(error))]
     if version is None:
@@ -29,10 +29,10 @@ async def findings(bucket: Bucket, mirror: Mirror, looks: Looks, workers: Worker
     if version != schema.CURRENT:
         message = f"version {version}, this tasklib needs {schema.CURRENT}"
         return [*found, Finding("error", "schema", message, "run: tasklib migrate")]
-    found.append(Finding("ok", "schema", f"version {version} in bucket {bucket.address.bucket}"))
-    info = await bucket.run(bucket.info)
-    found += [clock(-bucket.clock.correction, "server"), _replicas(info), _room(info), _flushing(info)]
-    found += [await _backlog(looks, workers), await _leases(bucket, mirror)]
+    found.append(Finding("ok", "schema", f"version {version} in bucket {kv.address.bucket}"))
+    info = await kv.run(kv.info)
+    found += [clock(-kv.clock.correction, "server"), _replicas(info), _room(info), _flushing(info)]
+    found += [await _backlog(reads, workers), await _leases(kv, cache)]
     return found
 
 
@@ -78,16 +78,16 @@ def _flushing(info: dict[str, Any]) -> Finding:
     return Finding("ok" if info["config"]["num_replicas"] > 1 else "warning", "disk", message, advice)
 
 
-async def _backlog(looks: Looks, workers: Workers) -> Finding:
+async def _backlog(reads: Reads, workers: Workers) -> Finding:
     live = [each for each in await workers.all() if each.stopped_at is None and each.seconds_since_seen <= SEEN_LATELY]
     served = {name for worker in live for name in worker.names}
-    waiting = {name for name, stats in (await looks.stats()).items() if stats.oldest_due_seconds is not None}
+    waiting = {name for name, stats in (await reads.stats()).items() if stats.oldest_due_seconds is not None}
     return unhandled(sorted(waiting - served))
 
 
-async def _leases(bucket: Bucket, mirror: Mirror) -> Finding:
-    await bucket.run(mirror.sync)
-    now = bucket.clock.micros()
-    left = [found.locked - now for found in mirror.index.running.values() if found.locked is not None]
+async def _leases(kv: KeyValueStore, cache: TaskCache) -> Finding:
+    await kv.run(cache.sync)
+    now = kv.clock.micros()
+    left = [found.locked - now for found in cache.index.running.values() if found.locked is not None]
     expired = sum(each <= 0 for each in left)
     return leases(expired, sum(each <= LEASE_ENDS_SOON * 1_000_000 for each in left) - expired)

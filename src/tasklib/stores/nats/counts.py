@@ -21,9 +21,9 @@ from tasklib.core.decide import UNTIMED, Change
 from tasklib.core.errors import StoreError
 from tasklib.core.task import TaskState
 from tasklib.stores.nats import keys
-from tasklib.stores.nats.bucket import LARGEST_BATCH, Bucket, Entry, Write
 from tasklib.stores.nats.clock import EPOCH
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
 from tasklib.stores.values import Age, Point
 
 log = logging.getLogger("tasklib.store")
@@ -85,8 +85,8 @@ class _Page:
 
 
 class Counts:
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
+    def __init__(self, kv: KeyValueStore) -> None:
+        self._kv = kv
         self._pages: dict[int, _Page] = {}
         self._flushing = asyncio.Lock()
         self._flusher: asyncio.Task[None] | None = None
@@ -100,7 +100,7 @@ class Counts:
             state = "retried"
         else:
             return
-        minute = self._bucket.clock.micros() // 60_000_000 * 60
+        minute = self._kv.clock.micros() // 60_000_000 * 60
         page = self._pages.get(minute)
         if page is None:
             page = self._pages[minute] = _Page(minute)
@@ -112,7 +112,7 @@ class Counts:
         if self._flusher is not None:
             self._flusher.cancel()
             await asyncio.wait([self._flusher])
-            if not self._bucket.link.alive:  # the loop is on its way out, and has ended the connection already
+            if not self._kv.connection.alive:  # the loop is on its way out, and has ended the connection already
                 return
             try:
                 async with asyncio.timeout(_CLOSE_SECONDS):
@@ -132,7 +132,7 @@ class Counts:
         async with self._flushing:
             for page in list(self._pages.values()):
                 if page.fresh.counts:
-                    await self._bucket.run(lambda page=page: self._write(page))  # type: ignore[misc]
+                    await self._kv.run(lambda page=page: self._write(page))  # type: ignore[misc]
             latest = max(self._pages, default=0)
             self._pages = {m: page for m, page in self._pages.items() if m == latest or page.fresh.counts}
 
@@ -143,7 +143,7 @@ class Counts:
             merged.include(fresh)
             page.fresh = Cells()
             try:
-                page.revision = await self._bucket.write([Write(page.key, page.revision, merged.encode())])
+                page.revision = await self._kv.write([Write(page.key, page.revision, merged.encode())])
                 page.written = merged
                 return
             except BaseException as error:
@@ -152,7 +152,7 @@ class Counts:
                 if not isinstance(error, Conflict):
                     raise
             # The reply to an earlier write was lost, or the entry was merged with others.
-            entry = (await self._bucket.read([page.key])).get(page.key)
+            entry = (await self._kv.read([page.key])).get(page.key)
             if entry is not None and not entry.deleted:
                 page.revision = entry.revision
             else:
@@ -168,7 +168,7 @@ class Counts:
             if cell.state != BACKLOG
         ]
 
-    async def ages(self, since_seconds: float, step_seconds: int) -> Sequence[Age]:
+    async def backlog_history(self, since_seconds: float, step_seconds: int) -> Sequence[Age]:
         cells = await self._since(since_seconds, step_seconds)
         return [
             Age(EPOCH + timedelta(seconds=cell.minute), cell.name, cells.times[cell] / count / 1000)
@@ -178,8 +178,8 @@ class Counts:
 
     async def _since(self, seconds: float, step: int) -> Cells:
         await self.flush()
-        entries = await self._bucket.run(lambda: self._bucket.under(keys.COUNT))
-        since = self._bucket.clock.micros() // 1_000_000 - seconds - 60
+        entries = await self._kv.run(lambda: self._kv.under(keys.COUNT))
+        since = self._kv.clock.micros() // 1_000_000 - seconds - 60
         cells = Cells()
         for entry in entries:
             found = Cells.decode(entry.data)
@@ -190,29 +190,29 @@ class Counts:
 
     # -- sampling -----------------------------------------------------------------------------------------------------
 
-    async def sample(self, ages: Callable[[], Awaitable[dict[str, float]]]) -> None:
+    async def sample_backlog(self, ages: Callable[[], Awaitable[dict[str, float]]]) -> None:
         """As sums that can be merged: how many samples, and their ages in milliseconds. The empty name is the oldest of
         all, also when nothing waits. Whoever creates the minute's entry has sampled it."""
-        minute = self._bucket.clock.micros() // 60_000_000 * 60
+        minute = self._kv.clock.micros() // 60_000_000 * 60
         key = f"{keys.COUNT}m.{minute}.backlog"
-        if key in await self._bucket.run(lambda: self._bucket.read([key])):
+        if key in await self._kv.run(lambda: self._kv.read([key])):
             return
         due = await ages()
         cells = Cells()
         for name, age in {**due, "": max(due.values(), default=0.0)}.items():
             cells.add(Cell(minute, name, BACKLOG, UNTIMED), 1, round(age * 1000))
         with suppress(Conflict):  # somebody else was quicker
-            await self._bucket.run(lambda: self._bucket.write([Write(key, 0, cells.encode())]))
+            await self._kv.run(lambda: self._kv.write([Write(key, 0, cells.encode())]))
 
     # -- merging ------------------------------------------------------------------------------------------------------
 
-    async def tidy(self) -> None:
+    async def compact_stats(self) -> None:
         await self.flush()
-        await self._bucket.run(self._tidy)
+        await self._kv.run(self._tidy)
 
     async def _tidy(self) -> None:
-        now = self._bucket.clock.now()
-        entries = {entry.key: entry for entry in await self._bucket.under(keys.COUNT)}
+        now = self._kv.clock.now()
+        entries = {entry.key: entry for entry in await self._kv.under(keys.COUNT)}
         groups: dict[str, list[Entry]] = {}
         for entry in entries.values():
             target = _target(entry.key, now)
@@ -229,13 +229,13 @@ class Counts:
             for cell, count in found.counts.items():
                 cells.add(_coarser(cell, target), count, found.times[cell])
         data = cells.encode()
-        if len(data) > self._bucket.link.max_payload // 2:
+        if len(data) > self._kv.connection.max_payload // 2:
             return  # better many entries than one that nobody can write
         if there is None:
-            there = (await self._bucket.read([target])).get(target)
+            there = (await self._kv.read([target])).get(target)
         writes = [Write(entry.key, entry.revision, deletes=True) for entry in merged]
         with suppress(Conflict):  # another janitor did it
-            await self._bucket.write([*writes, Write(target, 0 if there is None else there.revision, data)])
+            await self._kv.write([*writes, Write(target, 0 if there is None else there.revision, data)])
 
 
 def _target(key: str, now: datetime) -> str | None:

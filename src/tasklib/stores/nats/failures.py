@@ -39,7 +39,7 @@ def refusal(error: dict[str, Any]) -> Exception:
     if code in WRONG_SEQUENCE:
         return Conflict(text)
     if code in _NO_ROOM or _MAX_BYTES in text or _MAX_MESSAGES in text:
-        return StoreFull(f"no room left in the NATS bucket: {text}")
+        return StoreFull(f"no room left in the NATS kv: {text}")
     if status in (408, 503) or code == _NO_PEERS or code in _BATCH_UNKNOWN or code in _BATCHES_IN_FLIGHT:
         return Again(text)
     return StoreRefused(f"NATS refused: {text} (error {code})")

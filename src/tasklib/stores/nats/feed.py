@@ -15,8 +15,8 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from tasklib.core.errors import StoreClosed, StoreError
-from tasklib.stores.nats.bucket import Bucket
 from tasklib.stores.nats.failures import PASSING
+from tasklib.stores.nats.kv import KeyValueStore
 
 log = logging.getLogger("tasklib.store")
 
@@ -32,14 +32,14 @@ class Feed:
 
     def __init__(
         self,
-        bucket: Bucket,
+        kv: KeyValueStore,
         changed: Callable[[int, str, dict[str, str]], None],
         current: Callable[[bool], None],
         restarted: Callable[[], None],
         *,
         only_new: bool,
     ) -> None:
-        self._bucket = bucket
+        self._kv = kv
         self._changed = changed
         self._current = current
         self._restarted = restarted
@@ -57,7 +57,7 @@ class Feed:
 
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run())
-        self._bucket.link.on_loss(self._broken.set)
+        self._kv.connection.on_loss(self._broken.set)
 
     async def stop(self) -> None:
         task, self._task = self._task, None
@@ -84,17 +84,17 @@ class Feed:
     async def _follow(self) -> None:
         """One consumer, until something is wrong with it."""
         self._broken.clear()
-        client = self._bucket.link.client
-        last: int = (await self._bucket.info())["state"]["last_seq"]
+        client = self._kv.connection.client
+        last: int = (await self._kv.info())["state"]["last_seq"]
         if last < self.seen:  # the bucket was made anew, or went back to an older state
             self._start_over()
         name = f"tasklib-{secrets.token_hex(8)}"
         inbox = f"_INBOX.{secrets.token_hex(11)}"
         self._delivered = 0
         subscription = await client.subscribe(inbox, cb=self._received, pending_msgs_limit=0, pending_bytes_limit=0)
-        stream = self._bucket.address.stream
+        stream = self._kv.address.stream
         try:
-            answer = await self._bucket.api(
+            answer = await self._kv.api(
                 f"CONSUMER.CREATE.{stream}.{name}",
                 {"stream_name": stream, "config": self._config(name, inbox, last)},
             )
@@ -122,7 +122,7 @@ class Feed:
         return {
             "name": name,
             "deliver_subject": inbox,
-            "filter_subject": f"{self._bucket.address.prefix}>",
+            "filter_subject": f"{self._kv.address.prefix}>",
             "ack_policy": "none",
             "max_deliver": 1,
             "flow_control": True,
@@ -172,7 +172,7 @@ class Feed:
     async def _catch_up(self) -> None:
         """The consumer has nothing more. What was last in the stream may have been a mark that has expired, which will
         never come; or the replica that the consumer is on is behind, and it will."""
-        if self._told < self._behind and await self._bucket.has(self._told + 1, self._behind):
+        if self._told < self._behind and await self._kv.has(self._told + 1, self._behind):
             return
         self.seen = max(self.seen, self._behind)
         self.caught_up = True
@@ -185,7 +185,7 @@ class Feed:
             return
         answer = message.reply or headers.get("Nats-Consumer-Stalled")
         if answer:
-            await self._bucket.link.client.publish(answer)
+            await self._kv.connection.client.publish(answer)
         told = headers.get("Nats-Last-Consumer")
         if told is None:
             return  # in the midst of what it sends: to ask anything now would let the rest pile up

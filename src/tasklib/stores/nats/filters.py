@@ -1,4 +1,4 @@
-"""Filters: what can be decided from the roster, and what only from the whole task."""
+"""Filters: what can be decided from the list of all tasks, and what only from the whole task."""
 
 from __future__ import annotations
 

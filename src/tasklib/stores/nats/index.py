@@ -24,7 +24,7 @@ _rank = itemgetter(slice(0, 28))
 _id = itemgetter(slice(12, 28))
 _due_and_id = itemgetter(slice(28, 36), slice(12, 28))
 _TOP_PRIORITY = 2**31 - 1
-_ALONE = 1
+_NO_PREFETCH = 1
 _WAITING = 2
 
 
@@ -35,7 +35,7 @@ class Waiting(NamedTuple):
     name: str
     created: int
     due: int
-    alone: bool
+    no_prefetch: bool
     retries: bool
     """Failed, with a retry to come."""
     entry: bytes
@@ -74,7 +74,7 @@ class Index:
             return False
         if not note.claimable:
             return False
-        flags = (_ALONE if note.alone else 0) | (_WAITING if note.state == "failed" else 0)
+        flags = (_NO_PREFETCH if note.no_prefetch else 0) | (_WAITING if note.state == "failed" else 0)
         number = self._number(note.name)
         entry = _ENTRY.pack(_TOP_PRIORITY - note.priority, note.created, task, note.due, number, flags)
         self._waiting.add(entry)
@@ -158,7 +158,9 @@ class Index:
 
     def _read(self, entry: bytes) -> Waiting:
         _, created, task, due, number, flags = _ENTRY.unpack(entry)
-        return Waiting(task, self._names[number], created, due, bool(flags & _ALONE), bool(flags & _WAITING), entry)
+        return Waiting(
+            task, self._names[number], created, due, bool(flags & _NO_PREFETCH), bool(flags & _WAITING), entry
+        )
 
     # -- figures ------------------------------------------------------------------------------------------------------
 

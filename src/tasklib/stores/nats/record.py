@@ -36,7 +36,7 @@ class Note(NamedTuple):
     priority: int
     created: int
     due: int
-    alone: bool
+    no_prefetch: bool
     worker: str | None
     locked: int | None
     completed: int | None
@@ -89,12 +89,12 @@ class Record:
         return self.due_at <= max(instant(self.head["created_at"]), earliest)
 
     @property
-    def alone(self) -> bool:
+    def no_prefetch(self) -> bool:
         """Its last allowed attempt, or its latest attempt lost its worker."""
         return self._is_last or self._lost(1)
 
     @property
-    def apart(self) -> bool:
+    def isolated(self) -> bool:
         """Its latest two attempts lost their workers, or its latest one did and this is the last."""
         return self._lost(1) and (self._is_last or self._lost(2))
 
@@ -134,7 +134,7 @@ class Record:
             head["priority"],
             micros(instant(head["created_at"])),
             micros(self.due_at),
-            self.alone,
+            self.no_prefetch,
             head["worker_id"],
             _micros(head["locked_until"]),
             _micros(head["completed_at"]),
@@ -278,8 +278,8 @@ def to_claim(record: Record) -> Claim:
         instant(head["started_at"]),
         record.tags.decode(),
         head["trace"],
-        record.alone,
-        record.apart,
+        record.no_prefetch,
+        record.isolated,
     )
 
 

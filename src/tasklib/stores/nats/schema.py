@@ -9,8 +9,8 @@ from typing import Any
 
 from tasklib.core.errors import SchemaMismatch, StoreRefused
 from tasklib.stores.nats import keys
-from tasklib.stores.nats.bucket import Bucket, Write
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.kv import KeyValueStore, Write
 
 CURRENT = 1
 
@@ -28,8 +28,8 @@ _NOT_FOUND = 10059
 _REQUIRED = {"allow_atomic": True, "allow_direct": True, "allow_msg_ttl": True, "max_msgs_per_subject": 1}
 
 
-def _config(bucket: Bucket) -> dict[str, Any]:
-    address = bucket.address
+def _config(kv: KeyValueStore) -> dict[str, Any]:
+    address = kv.address
     return {
         "name": address.stream,
         "description": "tasklib",
@@ -53,16 +53,16 @@ def _config(bucket: Bucket) -> dict[str, Any]:
     }
 
 
-async def exists(bucket: Bucket) -> bool:
+async def exists(kv: KeyValueStore) -> bool:
     try:
-        return await bucket.run(lambda: _exists(bucket))
+        return await kv.run(lambda: _exists(kv))
     except StoreRefused as error:
         raise _explained(error) from None
 
 
-async def _exists(bucket: Bucket) -> bool:
+async def _exists(kv: KeyValueStore) -> bool:
     try:
-        await bucket.info()
+        await kv.info()
     except StoreRefused as error:
         if str(_NOT_FOUND) in str(error):
             return False
@@ -70,82 +70,82 @@ async def _exists(bucket: Bucket) -> bool:
     return True
 
 
-async def version(bucket: Bucket) -> int | None:
+async def version(kv: KeyValueStore) -> int | None:
     """None: there is no bucket yet. A bucket of somebody else is refused."""
-    if not await exists(bucket):
+    if not await exists(kv):
         return None
-    entry = await bucket.run(lambda: bucket.leader_read(keys.SCHEMA))
+    entry = await kv.run(lambda: kv.leader_read(keys.SCHEMA))
     if entry is None or entry.deleted:
-        info = await bucket.run(bucket.info)
+        info = await kv.run(kv.info)
         if info["config"].get("description") != _MARK and info["state"]["messages"]:
-            raise SchemaMismatch(f"the bucket {bucket.address.bucket} is not tasklib's; name another with ?bucket=")
+            raise SchemaMismatch(f"the bucket {kv.address.bucket} is not tasklib's; name another with ?bucket=")
         return 0
     found: int = json.loads(entry.data)["version"]
     return found
 
 
-async def prepare(bucket: Bucket) -> None:
+async def prepare(kv: KeyValueStore) -> None:
     """Gives an empty server its bucket; refuses an older, newer or foreign one."""
-    found = await version(bucket)
+    found = await version(kv)
     if not found:
-        await migrate(bucket)
+        await migrate(kv)
         found = CURRENT
     if found > CURRENT:
         raise SchemaMismatch(f"the bucket's schema is version {found}, this tasklib knows {CURRENT}: upgrade tasklib")
-    await _check_config(bucket)
-    await _prove(bucket)
+    await _check_config(kv)
+    await _prove(kv)
 
 
-async def migrate(bucket: Bucket) -> list[str]:
-    found = await version(bucket)
+async def migrate(kv: KeyValueStore) -> list[str]:
+    found = await version(kv)
     if found is not None and found >= CURRENT:
         return []
     if found is None:
-        await bucket.run(lambda: _create(bucket))
-    await bucket.run(bucket.info)
+        await kv.run(lambda: _create(kv))
+    await kv.run(kv.info)
     mark = json.dumps({"version": CURRENT}).encode()
     try:
-        await bucket.run(lambda: bucket.write([Write(keys.SCHEMA, 0, mark)]))
+        await kv.run(lambda: kv.write([Write(keys.SCHEMA, 0, mark)]))
     except Conflict:
         return []  # somebody was quicker, or it was we ourselves and the reply was lost
     return [name for name, _ in STEPS]
 
 
-async def _create(bucket: Bucket) -> None:
+async def _create(kv: KeyValueStore) -> None:
     try:
-        await bucket.api(f"STREAM.CREATE.{bucket.address.stream}", _config(bucket))
+        await kv.api(f"STREAM.CREATE.{kv.address.stream}", _config(kv))
     except StoreRefused as error:
-        if await _exists(bucket):
+        if await _exists(kv):
             return
         raise _explained(error) from None
 
 
-async def _check_config(bucket: Bucket) -> None:
-    config = (await bucket.run(bucket.info))["config"]
+async def _check_config(kv: KeyValueStore) -> None:
+    config = (await kv.run(kv.info))["config"]
     wrong = [name for name, value in _REQUIRED.items() if config.get(name) != value]
     if config.get("discard") != "new":
         wrong.append("discard")
     if wrong:
-        raise StoreRefused(f"the bucket {bucket.address.bucket} is not set up as tasklib needs it: {', '.join(wrong)}")
-    wanted = bucket.address.replicas
+        raise StoreRefused(f"the bucket {kv.address.bucket} is not set up as tasklib needs it: {', '.join(wrong)}")
+    wanted = kv.address.replicas
     if wanted is not None and config["num_replicas"] != wanted:
-        message = f"the bucket {bucket.address.bucket} has {config['num_replicas']} replicas, the URL says {wanted}"
-        raise StoreRefused(f"{message}; change it with: nats stream edit {bucket.address.stream} --replicas {wanted}")
+        message = f"the bucket {kv.address.bucket} has {config['num_replicas']} replicas, the URL says {wanted}"
+        raise StoreRefused(f"{message}; change it with: nats stream edit {kv.address.stream} --replicas {wanted}")
 
 
-async def _prove(bucket: Bucket) -> None:
+async def _prove(kv: KeyValueStore) -> None:
     """Everything rests on compare-and-set: a write under a wrong revision must be refused, alone and in a batch."""
 
     async def refused(*writes: Write) -> bool:
         try:
-            await bucket.write(writes)
+            await kv.write(writes)
         except Conflict:
             return True
         return False
 
     async def work() -> bool:
         key = keys.PROBE + secrets.token_hex(8)
-        first = await bucket.write([Write(key, 0, b"1")])
+        first = await kv.write([Write(key, 0, b"1")])
         honoured = await asyncio.gather(
             refused(Write(key, 0, b"2")),
             refused(Write(key, first + 1, b"2")),
@@ -154,7 +154,7 @@ async def _prove(bucket: Bucket) -> None:
         await refused(Write(key, first, deletes=True))
         return all(honoured)
 
-    if not await bucket.run(work):
+    if not await kv.run(work):
         raise StoreRefused("this server does not honour compare-and-set: tasks would be lost or run twice")
 
 

@@ -6,23 +6,24 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import StoreClosed, Unsupported
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.nats import checkup, ledger, operates, restores, schema
+from tasklib.stores.nats import access, checkup, operate, schema
+from tasklib.stores.nats import restore as restoring
 from tasklib.stores.nats.address import parse
-from tasklib.stores.nats.bucket import Bucket
-from tasklib.stores.nats.claims import Claims
+from tasklib.stores.nats.cache import TaskCache
+from tasklib.stores.nats.claim import Claims
+from tasklib.stores.nats.claim_cache import ClaimCache
 from tasklib.stores.nats.clock import Clock
+from tasklib.stores.nats.connection import Connection
 from tasklib.stores.nats.counts import Counts
-from tasklib.stores.nats.held import HeldRecords
-from tasklib.stores.nats.link import Link
-from tasklib.stores.nats.looks import Looks
-from tasklib.stores.nats.mirror import Mirror
-from tasklib.stores.nats.prunes import Prunes
-from tasklib.stores.nats.settles import Settles
-from tasklib.stores.nats.submits import Submits
+from tasklib.stores.nats.kv import KeyValueStore
+from tasklib.stores.nats.prune import Prunes
+from tasklib.stores.nats.reads import Reads
+from tasklib.stores.nats.settle import Settles
+from tasklib.stores.nats.submit import Submits
 from tasklib.stores.values import (
     Age,
     AuditEntry,
@@ -42,7 +43,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
-    WorkerBeat,
+    WorkerHeartbeat,
     WorkerInfo,
 )
 
@@ -54,19 +55,19 @@ class NatsStore:
 
     def __init__(self, url: str, *, call_timeout: float = 30.0, clock_offset: float = 0.0) -> None:
         self._clock = Clock(clock_offset)
-        self._link = Link(parse(url), call_timeout)
-        self._bucket = Bucket(self._link, self._clock)
-        self._mirror = Mirror(self._bucket)
-        self._counts = Counts(self._bucket)
-        held = HeldRecords()
-        self._mirror.moved = held.moved
-        self._claims = Claims(self._bucket, self._mirror, held)
-        self._settles = Settles(self._bucket, self._counts, held)
-        self._submits = Submits(self._bucket)
-        self._deletes = operates.Deletes(self._bucket)
-        self._prunes = Prunes(self._bucket, self._deletes)
-        self._workers = operates.Workers(self._bucket, self._mirror)
-        self._looks = Looks(self._bucket, self._mirror)
+        self._connection = Connection(parse(url), call_timeout)
+        self._kv = KeyValueStore(self._connection, self._clock)
+        self._cache = TaskCache(self._kv)
+        self._counts = Counts(self._kv)
+        held = ClaimCache()
+        self._cache.moved = held.moved
+        self._claims = Claims(self._kv, self._cache, held)
+        self._settles = Settles(self._kv, self._counts, held)
+        self._submits = Submits(self._kv)
+        self._deletes = operate.Deletes(self._kv)
+        self._prunes = Prunes(self._kv, self._deletes)
+        self._workers = operate.Workers(self._kv, self._cache)
+        self._reads = Reads(self._kv, self._cache)
         self._is_open = False
 
     @property
@@ -84,11 +85,11 @@ class NatsStore:
     # -- life ---------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
-        await self._link.start()
+        await self._connection.start()
         try:
-            await schema.prepare(self._bucket)
+            await schema.prepare(self._kv)
         except BaseException:
-            await self._link.stop(forever=False)
+            await self._connection.stop(forever=False)
             raise
         self._is_open = True
 
@@ -96,8 +97,8 @@ class NatsStore:
         self._is_open = False
         await self._submits.close()
         await self._counts.close()
-        await self._mirror.close()
-        await self._link.stop()
+        await self._cache.close()
+        await self._connection.stop()
 
     async def now(self) -> datetime:
         self._check_open()
@@ -120,9 +121,9 @@ class NatsStore:
             "database transaction; submit after it has committed, with an idempotency key"
         )
 
-    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
+    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
         self._check_open()
-        return await restores.restore(self._bucket, tasks)
+        return await restoring.restore(self._kv, tasks)
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
@@ -130,15 +131,15 @@ class NatsStore:
         self._check_open()
         return await self._claims.claim(request)
 
-    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+    async def claim_by_id(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
         self._check_open()
-        return await self._claims.take(task_id, version, worker_id, lease_seconds)
+        return await self._claims.claim_by_id(task_id, version, worker_id, lease_seconds)
 
-    async def held(self, worker_id: str) -> list[Claim]:
+    async def claims_of_worker(self, worker_id: str) -> list[Claim]:
         self._check_open()
-        return await self._claims.held(worker_id)
+        return await self._claims.claims_of_worker(worker_id)
 
-    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
         self._check_open()
         return await self._settles.settle(changes)
 
@@ -146,13 +147,13 @@ class NatsStore:
         self._check_open()
         return await self._settles.extend(worker_id, leases, lease_seconds)
 
-    async def beat(self, worker: WorkerBeat) -> None:
+    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
         self._check_open()
-        await self._workers.beat(worker)
+        await self._workers.heartbeat(worker)
 
-    async def farewell(self, worker_id: str) -> None:
+    async def deregister_worker(self, worker_id: str) -> None:
         self._check_open()
-        await self._workers.farewell(worker_id)
+        await self._workers.deregister_worker(worker_id)
 
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         self._check_open()
@@ -162,11 +163,11 @@ class NatsStore:
 
     async def publish(self, types: Sequence[PublishedType]) -> None:
         self._check_open()
-        await operates.publish(self._bucket, types)
+        await operate.publish(self._kv, types)
 
     async def published(self) -> list[PublishedType]:
         self._check_open()
-        return await operates.published(self._bucket)
+        return await operate.published(self._kv)
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
@@ -174,7 +175,7 @@ class NatsStore:
         self._check_open()
         return await self._settles.request_cancel(ids)
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
         self._check_open()
         return await self._deletes.delete(guards)
 
@@ -184,46 +185,46 @@ class NatsStore:
         self._check_open()
         return await self._prunes.prune(states, older_than_seconds, limit, dry_run=dry_run)
 
-    async def sample(self) -> None:
+    async def sample_backlog(self) -> None:
         self._check_open()
-        await self._counts.sample(self._looks.ages)
+        await self._counts.sample_backlog(self._reads.ages)
 
-    async def tidy(self) -> None:
+    async def compact_stats(self) -> None:
         self._check_open()
-        await self._counts.tidy()
+        await self._counts.compact_stats()
         await self._workers.forget()
 
     # -- look ---------------------------------------------------------------------------------------------------------
 
     async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
         self._check_open()
-        return await self._looks.get(ids)
+        return await self._reads.get(ids)
 
     async def get_by_key(self, key: str) -> Task | None:
         self._check_open()
-        return await self._looks.get_by_key(key)
+        return await self._reads.get_by_key(key)
 
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
         self._check_open()
-        return await self._looks.page(where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
+        return await self._reads.page(where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
 
     async def count(self, where: Filter, cap: int) -> Count:
         self._check_open()
-        return await self._looks.count(where, cap)
+        return await self._reads.count(where, cap)
 
     async def stats(self) -> dict[str, NameStats]:
         self._check_open()
-        return await self._looks.stats()
+        return await self._reads.stats()
 
     async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
         self._check_open()
         return await self._counts.series(since_seconds, step_seconds)
 
-    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
         self._check_open()
-        return await self._counts.ages(since_seconds, step_seconds)
+        return await self._counts.backlog_history(since_seconds, step_seconds)
 
     async def workers(self) -> list[WorkerInfo]:
         self._check_open()
@@ -233,39 +234,39 @@ class NatsStore:
 
     async def controls(self) -> dict[str, Controls]:
         self._check_open()
-        return await operates.controls(self._bucket)
+        return await operate.controls(self._kv)
 
     async def control(self, change: ControlChange) -> Controls:
         self._check_open()
-        return await operates.control(self._bucket, change)
+        return await operate.control(self._kv, change)
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 
     async def add_token(self, token: Token) -> None:
         self._check_open()
-        await ledger.add_token(self._bucket, token)
+        await access.add_token(self._kv, token)
 
     async def tokens(self) -> list[Token]:
         self._check_open()
-        return await ledger.tokens(self._bucket)
+        return await access.tokens(self._kv)
 
     async def revoke_token(self, token_id: str) -> bool:
         self._check_open()
-        return await ledger.revoke_token(self._bucket, token_id)
+        return await access.revoke_token(self._kv, token_id)
 
-    async def note(self, entries: Sequence[AuditEntry]) -> None:
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
         self._check_open()
-        await ledger.note(self._bucket, entries)
+        await access.add_audit(self._kv, entries)
 
-    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
         self._check_open()
-        return await ledger.noted(self._bucket, task_id, limit)
+        return await access.list_audit(self._kv, task_id, limit)
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 
     def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
         self._check_open()
-        return self._mirror.listeners.listen(wake)
+        return self._cache.listeners.listen(wake)
 
     def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
         async def look() -> Task | None:
@@ -273,28 +274,28 @@ class NatsStore:
             return found
 
         self._check_open()
-        return self._mirror.listeners.watch(task_id, look)
+        return self._cache.listeners.watch(task_id, look)
 
     # -- administration -----------------------------------------------------------------------------------------------
 
     async def schema_version(self) -> int | None:
-        await self._link.start()
-        found = await schema.version(self._bucket)
+        await self._connection.start()
+        found = await schema.version(self._kv)
         return found or None
 
     async def migrate(self, *, plan: bool = False) -> list[str]:
-        await self._link.start()
+        await self._connection.start()
         if plan:
-            found = await schema.version(self._bucket)
+            found = await schema.version(self._kv)
             return [] if found else [name for name, _ in schema.STEPS]
-        return await schema.migrate(self._bucket)
+        return await schema.migrate(self._kv)
 
     def migration_sql(self) -> list[tuple[str, str]]:
         return list(schema.STEPS)
 
     async def check_up(self) -> list[Finding]:
-        await self._link.start()
-        return await checkup.findings(self._bucket, self._mirror, self._looks, self._workers)
+        await self._connection.start()
+        return await checkup.findings(self._kv, self._cache, self._reads, self._workers)
 
     # -- inside -------------------------------------------------------------------------------------------------------
 

@@ -63,8 +63,8 @@ def row_values(**values: Any) -> tuple[Any, ...]:
 
 
 class Batch(NamedTuple):
-    """Rows that go into a statement, their values in the order of the shape. Those of `Rows` have most columns in
-    common, which a driver may send once."""
+    """Rows that go into a statement, their values in the order of the shape. Those of `ColumnBatch` have most columns
+    in common, which a driver may send once."""
 
     shape: Shape[Any]
     rows: Sequence[Sequence[Any]]
@@ -185,8 +185,8 @@ SETTLED = Shape(Settled, {"missed": Kind.NAMES, "claimable": Kind.NAMES, "finish
 
 _LAST_ATTEMPT = "(max_retries >= 0 AND retry_count >= max_retries)"
 # What never failed has no history to look at. CASE, because SQLite computes both sides of an AND.
-ALONE = f"{_LAST_ATTEMPT} OR CASE WHEN retry_count > 0 THEN {{lost_latest}} ELSE false END"
-APART = f"CASE WHEN retry_count > 0 THEN {{lost_latest}} AND ({_LAST_ATTEMPT} OR {{lost_before}}) ELSE false END"
+NO_PREFETCH = f"{_LAST_ATTEMPT} OR CASE WHEN retry_count > 0 THEN {{lost_latest}} ELSE false END"
+ISOLATED = f"CASE WHEN retry_count > 0 THEN {{lost_latest}} AND ({_LAST_ATTEMPT} OR {{lost_before}}) ELSE false END"
 
 CLAIM = Shape(
     Claim,
@@ -203,10 +203,10 @@ CLAIM = Shape(
         "started_at": Kind.TIME,
         "tags": Kind.JSON_TEXT,
         "trace": Kind.TEXT,
-        "alone": Kind.BOOLEAN,
-        "apart": Kind.BOOLEAN,
+        "no_prefetch": Kind.BOOLEAN,
+        "isolated": Kind.BOOLEAN,
     },
-    {"alone": ALONE, "apart": APART},
+    {"no_prefetch": NO_PREFETCH, "isolated": ISOLATED},
 )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Container, Mapping
 from typing import Any
 
-from tasklib.stores import queries
+from tasklib.stores.sql import queries
 from tasklib.stores.sql.columns import Kind, Shape
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")

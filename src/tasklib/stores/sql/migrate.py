@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.queries import Step, load_steps
+from tasklib.stores.sql.queries import Step, load_steps
 from tasklib.stores.sql.steps import Query, Script, Steps
 
 STEPS = {engine: load_steps(engine) for engine in ("postgres", "sqlite")}

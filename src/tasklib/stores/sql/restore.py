@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from tasklib.core.decide import UNTIMED, Verdict
+from tasklib.core.decide import UNTIMED, WriteResult
 from tasklib.core.lifecycle import STATE_OF, TERMINAL
 from tasklib.core.task import Task
 from tasklib.stores.sql.columns import ID, TASK, TASK_ROW, Batch, Kind
@@ -21,14 +21,14 @@ _RESOLUTION = timedelta(milliseconds=1)
 """To which every engine keeps times."""
 
 
-def restore(tasks: Sequence[Task]) -> Steps[list[Verdict]]:
+def restore(tasks: Sequence[Task]) -> Steps[list[WriteResult]]:
     if not tasks:
         return []
     yield BEGIN
     made = set((yield Query("restore", ID, batch=Batch(TASK_ROW, [_row(task) for task in tasks]))))
     there = yield from get([task.id for task in tasks])
-    verdicts = [
-        Verdict.APPLIED if task.id in made else Verdict.ALREADY if _same(task, found) else Verdict.LOST
+    write_results = [
+        WriteResult.APPLIED if task.id in made else WriteResult.DUPLICATE if _same(task, found) else WriteResult.STALE
         for task, found in zip(tasks, there, strict=True)
     ]
     ended = Counter(
@@ -37,7 +37,7 @@ def restore(tasks: Sequence[Task]) -> Steps[list[Verdict]]:
         if task.id in made and task.completed_at is not None and task.state in _FINISHED
     )
     yield from add_counts([(*cell, UNTIMED, number, 0) for cell, number in ended.items()])
-    return verdicts
+    return write_results
 
 
 def _same(task: Task, found: Task | None) -> bool:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.decide import HISTORY_LIMIT, Change, Verdict, judge, split_by_task
+from tasklib.core.decide import HISTORY_LIMIT, Change, WriteResult, explain_miss, split_by_task
 from tasklib.core.task import TaskState
 from tasklib.stores.sql.columns import CHANGE, COMPLETION, EXTENDED, LEASE, SETTLED, Batch, Settled
 from tasklib.stores.sql.reads import get
@@ -26,14 +26,14 @@ _plain = itemgetter(
 """All of a row of `CHANGE` but its end."""
 
 
-def settle(changes: Sequence[Change]) -> Steps[list[Verdict]]:
-    verdicts = [Verdict.APPLIED] * len(changes)
+def settle(changes: Sequence[Change]) -> Steps[list[WriteResult]]:
+    write_results = [WriteResult.APPLIED] * len(changes)
     missed = yield from write(changes)
     if missed:
         found = yield from get([changes[place].id for place in missed])
         for place, task in zip(missed, found, strict=True):
-            verdicts[place] = judge(changes[place], task)
-    return verdicts
+            write_results[place] = explain_miss(changes[place], task)
+    return write_results
 
 
 def write(changes: Sequence[Change]) -> Steps[list[int]]:

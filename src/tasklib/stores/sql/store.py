@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from tasklib.core.decide import Change, Verdict
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.limits import ControlChange, Controls
 from tasklib.core.published import PublishedType
@@ -44,7 +44,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
-    WorkerBeat,
+    WorkerHeartbeat,
     WorkerInfo,
 )
 
@@ -80,10 +80,10 @@ class SqlStore(ABC):
             return Claimed([], None)
         return await self._driver.write(lambda: self._claimer.claim(request), repeat=False)
 
-    async def take(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+    async def claim_by_id(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
         return await self._driver.write(lambda: claim.claim_by_id(task_id, version, worker_id, lease_seconds))
 
-    async def held(self, worker_id: str) -> list[Claim]:
+    async def claims_of_worker(self, worker_id: str) -> list[Claim]:
         return await self._driver.read(lambda: claim.claims_of_worker(worker_id))
 
     # -- submit -------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class SqlStore(ABC):
     async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
         return await self._driver.read(lambda: reads.series(since_seconds, step_seconds), seconds=READING_SECONDS)
 
-    async def ages(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
         steps = partial(reads.backlog_history, since_seconds, step_seconds)
         return await self._driver.read(steps, seconds=READING_SECONDS)
 
@@ -137,11 +137,11 @@ class SqlStore(ABC):
 
     # -- workers ------------------------------------------------------------------------------------------------------
 
-    async def beat(self, worker: WorkerBeat) -> None:
+    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
         listening = worker.listening and self.traits.wakes  # where nobody can hear, nobody is to be told
         await self._driver.write(lambda: workers.heartbeat(worker, listening=listening))
 
-    async def farewell(self, worker_id: str) -> None:
+    async def deregister_worker(self, worker_id: str) -> None:
         await self._driver.write(lambda: workers.deregister_worker(worker_id))
 
     async def workers(self) -> list[WorkerInfo]:
@@ -152,7 +152,7 @@ class SqlStore(ABC):
 
     # -- work ---------------------------------------------------------------------------------------------------------
 
-    async def settle(self, changes: Sequence[Change]) -> list[Verdict]:
+    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
         return await self._driver.write(lambda: settle.settle(changes)) if changes else []
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
@@ -172,7 +172,7 @@ class SqlStore(ABC):
     async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
         return await self._driver.write(lambda: upkeep.request_cancel(ids))
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[Verdict]:
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
         return await self._driver.write(lambda: upkeep.delete(guards))
 
     async def prune(
@@ -182,13 +182,13 @@ class SqlStore(ABC):
             return await self._pruner.count(states, older_than_seconds)
         return await self._pruner.prune(states, older_than_seconds, limit)
 
-    async def sample(self) -> None:
+    async def sample_backlog(self) -> None:
         await self._driver.write(upkeep.sample_backlog)
 
-    async def tidy(self) -> None:
+    async def compact_stats(self) -> None:
         await self._driver.write(upkeep.compact_stats)
 
-    async def restore(self, tasks: Sequence[Task]) -> list[Verdict]:
+    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
         return await self._driver.write(lambda: restore.restore(tasks))
 
     # -- controls -----------------------------------------------------------------------------------------------------
@@ -210,8 +210,8 @@ class SqlStore(ABC):
     async def revoke_token(self, token_id: str) -> bool:
         return await self._driver.write(lambda: access.revoke_token(token_id))
 
-    async def note(self, entries: Sequence[AuditEntry]) -> None:
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
         await self._driver.write(lambda: access.add_audit(entries))
 
-    async def noted(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
         return await self._driver.read(lambda: access.list_audit(task_id, limit))

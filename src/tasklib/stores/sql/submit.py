@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.errors import StoreRefused
 from tasklib.core.options import LONGEST_DELAY_SECONDS
-from tasklib.core.rows import Rows
 from tasklib.core.task import NewTask
 from tasklib.stores.sql.columns import KEYED, NEW_TASK, ROW_COUNT, Batch
 from tasklib.stores.sql.steps import Notify, Query, Steps
@@ -39,8 +39,8 @@ def submit(tasks: Sequence[NewTask]) -> Steps[Sequence[Inserted]]:
         raise _dropped(len(tasks) - stored, len(tasks))
     if names:
         yield Notify(names)
-    if type(tasks) is Rows:
-        return Rows(Inserted(tasks.first.id, True), id=tasks.columns["id"])
+    if type(tasks) is ColumnBatch:
+        return ColumnBatch(Inserted(tasks.first.id, True), id=tasks.columns["id"])
     return [Inserted(task.id, True) for task in tasks]
 
 
@@ -110,7 +110,7 @@ def _without(tasks: Iterable[NewTask], found: dict[str, UUID]) -> list[NewTask]:
 
 def _samples(tasks: Sequence[NewTask]) -> Sequence[NewTask]:
     """One of each kind, as far as options are concerned."""
-    return [tasks.first] if type(tasks) is Rows and tasks.columns.keys() <= {"id", "kwargs", "trace"} else tasks
+    return [tasks.first] if type(tasks) is ColumnBatch and tasks.columns.keys() <= {"id", "kwargs", "trace"} else tasks
 
 
 def _capped(task: NewTask) -> NewTask:

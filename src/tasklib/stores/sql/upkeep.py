@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.decide import UNTIMED, Verdict
+from tasklib.core.decide import UNTIMED, WriteResult
 from tasklib.stores.sql.columns import COUNTED, GUARD, ID, Batch
 from tasklib.stores.sql.hints import MOST_NAMED
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Driver, Notify, Query, Steps
@@ -32,24 +32,24 @@ def request_cancel(ids: Sequence[UUID]) -> Steps[list[UUID]]:
     return [task_id for task_id in ids if task_id in asked]
 
 
-def delete(guards: Sequence[tuple[UUID, int]]) -> Steps[list[Verdict]]:
+def delete(guards: Sequence[tuple[UUID, int]]) -> Steps[list[WriteResult]]:
     if not guards:
         return []
     # Sent twice, what is missing may have gone with the first one, whose reply was lost.
-    missing = Verdict.ALREADY if (yield IN_DOUBT) else Verdict.MISSING
+    missing = WriteResult.DUPLICATE if (yield IN_DOUBT) else WriteResult.MISSING
     gone: set[Held] = set((yield Query("delete", GUARD, batch=Batch(GUARD, guards))))
     left = [task_id for task_id, version in guards if (task_id, version) not in gone]
     there = yield from existing(left)
     there.update(held.id for held in gone)
-    verdicts = []
+    write_results = []
     for task_id, version in guards:
         if (task_id, version) in gone:
             gone.discard(Held(task_id, version))
             there.discard(task_id)  # a further guard on the same task finds nothing
-            verdicts.append(Verdict.APPLIED)
+            write_results.append(WriteResult.APPLIED)
         else:
-            verdicts.append(Verdict.LOST if task_id in there else missing)
-    return verdicts
+            write_results.append(WriteResult.STALE if task_id in there else missing)
+    return write_results
 
 
 def existing(ids: Sequence[UUID]) -> Steps[set[UUID]]:

@@ -8,10 +8,10 @@ from datetime import timedelta
 from tasklib.core.task import Task
 from tasklib.stores.sql.columns import TASK, WORKER
 from tasklib.stores.sql.steps import Query, Steps
-from tasklib.stores.values import WorkerBeat, WorkerInfo
+from tasklib.stores.values import WorkerHeartbeat, WorkerInfo
 
 
-def heartbeat(worker: WorkerBeat, *, listening: bool) -> Steps[None]:
+def heartbeat(worker: WorkerHeartbeat, *, listening: bool) -> Steps[None]:
     yield Query(
         "heartbeat",
         id=worker.id,

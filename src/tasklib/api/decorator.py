@@ -1,0 +1,238 @@
+"""`@task`: a function that is still itself, and can be submitted with its own signature."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+from uuid import UUID
+
+from tasklib.api.handle import TaskHandle
+from tasklib.api.sync import bridge, run_sync
+from tasklib.core.column_batch import ColumnBatch
+from tasklib.core.durations import Seconds, WholeSeconds
+from tasklib.core.errors import TaskDefinitionError, Unsupported
+from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_timeout
+from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
+from tasklib.core.retry import RetryPolicy
+from tasklib.core.task import NewTask
+from tasklib.engine import task_log
+from tasklib.engine.default import default_engine
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import NO_OPTIONS, Call, Submitted, prepare, prepare_many
+from tasklib.stores.values import Inserted
+
+P = ParamSpec("P")
+C = TypeVar("C")
+"""What calling the function gives: R itself, or a coroutine of it."""
+R = TypeVar("R")
+
+
+class Submitter(Generic[P, R]):
+    """A task type with the options of a submit already said."""
+
+    def __init__(self, task_type: TaskType, options: SubmitOptions, connection: object | None = None) -> None:
+        self._task_type = task_type
+        self._options = options
+        self._connection = connection
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        """Validates and stores the call; returns once it is committed."""
+        engine = default_engine()
+        submitted = submit_sync(engine, self._call(self._task_type.bind(args, kwargs)), self._connection)
+        return self._handle(submitted, engine)
+
+    async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> TaskHandle[R]:
+        engine = default_engine()
+        call = self._call(self._task_type.bind(args, kwargs))
+        return self._handle(await engine.submit(call, connection=self._connection), engine)
+
+    @overload
+    def submit_many(self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[False] = ...) -> list[UUID]: ...
+    @overload
+    def submit_many(self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[True]) -> list[TaskHandle[R]]: ...
+    def submit_many(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: bool = False
+    ) -> list[UUID] | list[TaskHandle[R]]:
+        """Stores thousands of calls at once, each given by its keyword arguments; all or none. Gives their ids, or a
+        handle for each."""
+        engine = default_engine()
+        inserted = submit_many_blocking(engine, self._call(), calls, self._connection)
+        return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
+
+    @overload
+    async def submit_many_async(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[False] = ...
+    ) -> list[UUID]: ...
+    @overload
+    async def submit_many_async(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: Literal[True]
+    ) -> list[TaskHandle[R]]: ...
+    async def submit_many_async(
+        self, calls: Iterable[Mapping[str, Any]], *, handles: bool = False
+    ) -> list[UUID] | list[TaskHandle[R]]:
+        engine = default_engine()
+        inserted = await engine.submit_many(self._call(), calls, connection=self._connection)
+        return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
+
+    def _call(self, arguments: Mapping[str, Any] | None = None) -> Call:
+        return call_of(self._task_type, arguments, self._options)
+
+    def _handle(self, inserted: Inserted | Submitted, engine: Engine) -> TaskHandle[R]:
+        return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
+
+
+class TaskFunction(Submitter[P, R], Generic[P, C, R]):
+    """A decorated function: call it as before, or submit it."""
+
+    def __init__(self, function: Callable[P, C], task_type: TaskType) -> None:
+        super().__init__(task_type, NO_OPTIONS)
+        self._function = function
+        self.task_type = task_type
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+        return self._function(*args, **kwargs)
+
+    @property
+    def name(self) -> str:
+        return self.task_type.name
+
+    def options(
+        self,
+        *,
+        delay_seconds: Seconds | None = None,
+        run_at: datetime | None = None,
+        max_retries: int | None = None,
+        timeout_seconds: WholeSeconds | None = None,
+        priority: int | None = None,
+        tags: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        retry: RetryPolicy | None = None,
+        connection: object | None = None,
+    ) -> Submitter[P, R]:
+        """The same task with options for the submits that follow."""
+        chosen = SubmitOptions(
+            delay_seconds=delay_seconds,
+            run_at=run_at,
+            max_retries=max_retries,
+            timeout_seconds=timeout_seconds,
+            priority=priority,
+            tags=tags,
+            idempotency_key=idempotency_key,
+            retry=retry,
+        )
+        return Submitter(self.task_type, chosen, connection)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}{self.task_type.signature}>"
+
+
+class _Decorator:
+    """What `@task(...)` gives: types for `def` and `async def` alike."""
+
+    def __init__(self, name: str | None, options: TaskOptions, registry: Registry) -> None:
+        self._name, self._options, self._registry = name, options, registry
+
+    @overload
+    def __call__(self, function: Callable[P, Coroutine[Any, Any, R]]) -> TaskFunction[P, Coroutine[Any, Any, R], R]: ...
+    @overload
+    def __call__(self, function: Callable[P, R]) -> TaskFunction[P, R, R]: ...
+    def __call__(self, function: Callable[..., Any]) -> TaskFunction[..., Any, Any]:
+        return _decorate(function, self._name, self._options, self._registry, depth=3)
+
+
+@overload
+def task(function: Callable[P, Coroutine[Any, Any, R]], /) -> TaskFunction[P, Coroutine[Any, Any, R], R]: ...
+@overload
+def task(function: Callable[P, R], /) -> TaskFunction[P, R, R]: ...
+@overload
+def task(
+    *,
+    name: str | None = ...,
+    max_retries: int | None = ...,
+    timeout_seconds: WholeSeconds | None = ...,
+    priority: int = ...,
+    tags: Mapping[str, Any] | None = ...,
+    retry: RetryPolicy | None = ...,
+    executor: Executor = ...,
+    queue: str = ...,
+    registry: Registry = ...,
+) -> _Decorator: ...
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    max_retries: int | None = None,
+    timeout_seconds: WholeSeconds | None = None,
+    priority: int = 0,
+    tags: Mapping[str, Any] | None = None,
+    retry: RetryPolicy | None = None,
+    executor: Executor = "auto",
+    queue: str = DEFAULT_QUEUE,
+    registry: Registry = default_registry,
+) -> TaskFunction[..., Any, Any] | _Decorator:
+    """Makes a function a task: `@task`, or `@task(max_retries=5, timeout_seconds=30)`."""
+    options = TaskOptions(
+        max_retries=max_retries,
+        timeout_seconds=None if timeout_seconds is None else check_timeout(timeout_seconds),
+        priority=priority,
+        tags=tags or {},
+        retry=retry,
+        executor=executor,
+        queue=queue,
+    )
+    if function is None:
+        return _Decorator(name, options, registry)
+    return _decorate(function, name, options, registry, depth=3)
+
+
+def _decorate(
+    function: Callable[..., Any], name: str | None, options: TaskOptions, registry: Registry, depth: int
+) -> TaskFunction[..., Any, Any]:
+    if isinstance(function, TaskFunction):
+        raise TaskDefinitionError(f"{function.name} is a task already")
+    task_type = define(function, name=name, options=options, depth=depth)
+    registry.add(task_type)
+    task_log.registered(task_type.name)
+    return TaskFunction(function, task_type)
+
+
+def ids_of(inserted: Sequence[Inserted]) -> list[UUID]:
+    return list(inserted.columns["id"]) if isinstance(inserted, ColumnBatch) else [each.id for each in inserted]
+
+
+def call_of(task_type: TaskType, arguments: Mapping[str, Any] | None, options: SubmitOptions = NO_OPTIONS) -> Call:
+    """A call as the function itself takes it."""
+    return Call(task_type.name, arguments, options, task_type, is_json=False)
+
+
+def submit_sync(engine: Engine, call: Call, connection: object | None = None) -> Submitted:
+    """`engine.submit` for sync code."""
+    prepared = engine.prepare_at_once(call)
+    if prepared is None:  # looked up there, prepared in this thread: middleware is the caller's code
+        prepared = prepare(call, run_sync(engine.published(call.name)), engine.config)
+    [inserted] = _insert_blocking(engine, [prepared.task], connection)
+    return Submitted(*inserted, prepared.validated)
+
+
+def submit_many_blocking(
+    engine: Engine, call: Call, arguments: Iterable[Mapping[str, Any]], connection: object | None = None
+) -> Sequence[Inserted]:
+    return _insert_blocking(engine, prepare_many(call, arguments, engine.config), connection)
+
+
+def _insert_blocking(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
+    if connection is None:
+        loop = bridge.loop
+        at_once = None if loop is None else engine.insert_here(loop, tasks)
+        return run_sync(engine.insert(tasks)) if at_once is None else at_once
+    inserted = engine.insert_on(connection, tasks)
+    if isinstance(inserted, Awaitable):
+        if inspect.iscoroutine(inserted):
+            inserted.close()
+        raise Unsupported(f"{type(connection).__name__} is an async connection: use the awaitable form of submit")
+    return inserted

@@ -1,0 +1,194 @@
+"""The functions of the library, on the default queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from tasklib.api.decorator import TaskFunction, call_of, ids_of, submit_many_blocking, submit_sync
+from tasklib.api.sync import run_sync
+from tasklib.api.waiting import wait_for_task
+from tasklib.core.durations import Seconds, WholeSeconds
+from tasklib.core.errors import InvalidInput, InvalidOption
+from tasklib.core.ids import as_task_id
+from tasklib.core.options import SubmitOptions, check_tags, check_whole
+from tasklib.core.registry import TaskOptions, TaskType, default_registry
+from tasklib.core.task import Task, TaskState
+from tasklib.engine.default import default_engine
+from tasklib.engine.submission import Call
+from tasklib.stores.values import Filter
+
+AnyTask = TaskFunction[..., Any, Any] | Callable[..., Any]
+
+LIST_LIMIT = 10_000
+
+
+async def submit_task(
+    func: AnyTask,
+    /,
+    *,
+    delay_seconds: Seconds | None = None,
+    run_at: datetime | None = None,
+    max_retries: int | None = None,
+    timeout_seconds: WholeSeconds | None = None,
+    priority: int | None = None,
+    tags: Mapping[str, Any] | None = None,
+    idempotency_key: str | None = None,
+    connection: object | None = None,
+    **kwargs: Any,
+) -> UUID:
+    """Queues a call of `func` with `kwargs`, and returns its id once it is committed.
+
+    Options and arguments share one call here, so a type checker cannot see a wrong argument (it is refused when called,
+    with TaskValidationError). `func.submit(...)` is checked in the editor too.
+    """
+    engine = default_engine()
+    options = SubmitOptions(
+        delay_seconds=delay_seconds,
+        run_at=run_at,
+        max_retries=max_retries,
+        timeout_seconds=timeout_seconds,
+        priority=priority,
+        tags=tags,
+        idempotency_key=idempotency_key,
+    )
+    return (await engine.submit(call_of(type_of(func), kwargs, options), connection=connection)).id
+
+
+def submit_task_sync(
+    func: AnyTask,
+    /,
+    *,
+    delay_seconds: Seconds | None = None,
+    run_at: datetime | None = None,
+    max_retries: int | None = None,
+    timeout_seconds: WholeSeconds | None = None,
+    priority: int | None = None,
+    tags: Mapping[str, Any] | None = None,
+    idempotency_key: str | None = None,
+    connection: object | None = None,
+    **kwargs: Any,
+) -> UUID:
+    """`submit_task` for code without an event loop."""
+    engine = default_engine()
+    options = SubmitOptions(
+        delay_seconds=delay_seconds,
+        run_at=run_at,
+        max_retries=max_retries,
+        timeout_seconds=timeout_seconds,
+        priority=priority,
+        tags=tags,
+        idempotency_key=idempotency_key,
+    )
+    return submit_sync(engine, call_of(type_of(func), kwargs, options), connection).id
+
+
+async def submit_many(
+    func: AnyTask, calls: Iterable[Mapping[str, Any]], /, *, connection: object | None = None, **options: Any
+) -> list[UUID]:
+    """Queues thousands of calls at once, all or none; each call is a mapping of keyword arguments. `options` are those
+    of `submit_task` and hold for all of them."""
+    return ids_of(await default_engine().submit_many(_call(func, options), calls, connection=connection))
+
+
+def submit_many_sync(
+    func: AnyTask, calls: Iterable[Mapping[str, Any]], /, *, connection: object | None = None, **options: Any
+) -> list[UUID]:
+    return ids_of(submit_many_blocking(default_engine(), _call(func, options), calls, connection))
+
+
+def _call(func: AnyTask, options: dict[str, Any]) -> Call:
+    try:
+        chosen = SubmitOptions(**options)
+    except TypeError:
+        unknown = ", ".join(sorted(set(options).difference(SubmitOptions.__slots__)))
+        raise InvalidOption(f"submit_many has no option {unknown}", field=unknown) from None
+    return call_of(type_of(func), None, chosen)
+
+
+def type_of(func: AnyTask) -> TaskType:
+    """The task type behind a decorated function, or behind the plain function it was made of."""
+    if isinstance(func, TaskFunction):
+        return func.task_type
+    for task_type in default_registry:
+        if task_type.function is func:
+            return task_type
+    label = getattr(func, "__name__", repr(func))
+    raise InvalidInput(f"{label!r:.80} is not a task; decorate it with @task", field="func")
+
+
+async def get_task_async(task_id: UUID | str) -> Task | None:
+    return await default_engine().get(as_task_id(task_id))
+
+
+def get_task(task_id: UUID | str) -> Task | None:
+    """The task, or None. May be called from inside a running event loop."""
+    return run_sync(get_task_async(task_id))
+
+
+async def list_tasks_async(
+    state: str | None = None, name: str | None = None, limit: int = 100, tags: Mapping[str, Any] | None = None
+) -> list[Task]:
+    check_whole("limit", limit, 1, LIST_LIMIT)
+    if state is not None and state not in set(TaskState):
+        raise InvalidOption(f"state must be one of {', '.join(TaskState)}, got {state!r:.60}", field="state")
+    if tags is not None:
+        check_tags(tags)
+    where = Filter(
+        states=None if state is None else [state],
+        names=None if name is None else [name],
+        tags=None if tags is None else dict(tags),
+    )
+    return (await default_engine().page(where, limit=limit)).tasks
+
+
+def list_tasks(
+    state: str | None = None, name: str | None = None, limit: int = 100, tags: Mapping[str, Any] | None = None
+) -> list[Task]:
+    """The newest tasks that match."""
+    return run_sync(list_tasks_async(state, name, limit, tags))
+
+
+async def wait_for_async(task_id: UUID | str, timeout: Seconds | None = None) -> Task:
+    return await wait_for_task(default_engine(), as_task_id(task_id), timeout)
+
+
+def wait_for(task_id: UUID | str, timeout: Seconds | None = None) -> Task:
+    """The task once it has finished. Raises WaitTimeout."""
+    return run_sync(wait_for_async(task_id, timeout))
+
+
+async def cancel_task_async(task_id: UUID | str) -> Task:
+    return await default_engine().cancel(as_task_id(task_id))
+
+
+def cancel_task(task_id: UUID | str) -> Task:
+    """Cancels a waiting task, or asks a running one to stop."""
+    return run_sync(cancel_task_async(task_id))
+
+
+async def retry_task_async(task_id: UUID | str) -> Task:
+    return await default_engine().retry(as_task_id(task_id))
+
+
+def retry_task(task_id: UUID | str) -> Task:
+    """Runs a failed task anew, with all its attempts."""
+    return run_sync(retry_task_async(task_id))
+
+
+async def delete_task_async(task_id: UUID | str) -> None:
+    await default_engine().delete(as_task_id(task_id))
+
+
+def delete_task(task_id: UUID | str) -> None:
+    """Deletes a finished task."""
+    run_sync(delete_task_async(task_id))
+
+
+def get_registered_tasks() -> dict[str, tuple[Callable[..., Any], type[BaseModel], TaskOptions]]:
+    """Name -> (function, params model, options) of every task defined so far."""
+    return {kind.name: (kind.function, kind.params, kind.options) for kind in default_registry}

@@ -1,0 +1,154 @@
+"""Reading: tasks by id, by key, by filter; figures. Nothing here writes."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from tasklib.core.task import Task
+from tasklib.stores.nats import filters, keys
+from tasklib.stores.nats.cache import Depth, TaskCache
+from tasklib.stores.nats.claim import read_records
+from tasklib.stores.nats.clock import micros
+from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.kv import KeyValueStore
+from tasklib.stores.nats.record import decode, to_task
+from tasklib.stores.nats.submit import half_written
+from tasklib.stores.values import Count, Filter, NameStats, Page
+
+_AT_ONCE = 500
+_FINISHED = ("completed", "failed", "cancelled")
+
+
+class Reads:
+    def __init__(self, kv: KeyValueStore, cache: TaskCache) -> None:
+        self._kv = kv
+        self._cache = cache
+
+    async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
+        records = await self._kv.run(lambda: read_records(self._kv, list(dict.fromkeys(ids))))
+        return [to_task(records[task_id]) if task_id in records else None for task_id in ids]
+
+    async def get_by_key(self, key: str) -> Task | None:
+        async def work() -> Task | None:
+            entry = (await self._kv.read([keys.idem(key)])).get(keys.idem(key))
+            if entry is None or entry.deleted:
+                return None
+            task_id = UUID(json.loads(entry.data)["id"])
+            found = (await self._kv.read([keys.task(task_id)])).get(keys.task(task_id))
+            if found is None and (half := half_written(entry)) is not None:
+                with suppress(Conflict):
+                    await self._kv.write([half])
+                found = (await self._kv.read([keys.task(task_id)])).get(keys.task(task_id))
+            return None if found is None or found.deleted else to_task(decode(found.data, found.revision))
+
+        return await self._kv.run(work)
+
+    async def page(
+        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+    ) -> Page:
+        async def work() -> Page:
+            await self._cache.sync(Depth.EVERYTHING)
+            ids = self._select(where, None if cursor is None else cursor.bytes, oldest_first)
+            # Where the list of all tasks decides, what the offset skips need not be read.
+            skip = offset if filters.needs_record(where) else 0
+            chosen = ids if skip else islice(ids, offset, None)
+            tasks: list[Task] = []
+            async for task in self._matching(where, chosen, limit + 1):
+                if skip:
+                    skip -= 1
+                    continue
+                tasks.append(task)
+                if len(tasks) > limit:
+                    break
+            more = len(tasks) > limit
+            tasks = tasks[:limit]
+            return Page(tasks, tasks[-1].id if more and tasks else None)
+
+        return await self._kv.run(work)
+
+    async def count(self, where: Filter, cap: int) -> Count:
+        async def work() -> Count:
+            await self._cache.sync(Depth.EVERYTHING)
+            ids = self._select(where, None, oldest_first=False)
+            found = 0
+            if filters.needs_record(where):
+                async for _ in self._matching(where, ids, cap + 1):
+                    found += 1
+                    if found > cap:
+                        break
+            else:
+                found = sum(1 for _ in islice(ids, cap + 1))
+            return Count(min(found, cap), found > cap)
+
+        return await self._kv.run(work)
+
+    def _select(self, where: Filter, cursor: bytes | None, oldest_first: bool) -> Iterator[bytes]:
+        all_tasks = self._cache.all_tasks
+        assert all_tasks is not None
+        ids = all_tasks.select(
+            lambda state, terminal, name: filters.by_roster(where, state, terminal, name),
+            created_after=None if where.created_after is None else micros(where.created_after),
+            created_before=None if where.created_before is None else micros(where.created_before),
+            cursor=cursor,
+            newest=filters.SEARCHED if filters.needs_record(where) else None,
+            oldest_first=oldest_first,
+        )
+        if where.ids is not None:
+            wanted = {task_id.bytes for task_id in where.ids}
+            ids = (task for task in ids if task in wanted)
+        if where.worker_id is not None:
+            running = self._cache.index.running
+            ids = (task for task in ids if task in running and running[task].worker == where.worker_id)
+        return ids
+
+    async def _matching(self, where: Filter, ids: Iterator[bytes], expected: int) -> AsyncIterator[Task]:
+        """The tasks themselves; those that have changed since and no longer match are left out."""
+        left = [UUID(bytes=task) for task in (ids if filters.needs_record(where) else islice(ids, expected))]
+        for start in range(0, len(left), _AT_ONCE):
+            records = await read_records(self._kv, left[start : start + _AT_ONCE])
+            for task_id in left[start : start + _AT_ONCE]:
+                record = records.get(task_id)
+                if record is not None:
+                    task = to_task(record)
+                    if filters.by_task(where, task):
+                        yield task
+
+    async def stats(self) -> dict[str, NameStats]:
+        async def work() -> dict[str, NameStats]:
+            await self._cache.sync(Depth.EVERYTHING)
+            all_tasks = self._cache.all_tasks
+            assert all_tasks is not None
+            figures: dict[str, dict[str, Any]] = defaultdict(lambda: defaultdict(int))
+            for waiting in self._cache.index.waiting():
+                figures[waiting.name]["waiting" if waiting.retries else "pending"] += 1
+            for running in self._cache.index.running.values():
+                figures[running.name]["running"] += 1
+            for (state, terminal, name), count in all_tasks.counts():
+                if terminal and state in _FINISHED:
+                    figures[name][state] += count
+            found = {name: NameStats(**counts) for name, counts in figures.items()}
+            for name, seconds in self._ages().items():
+                found[name] = replace(found[name], oldest_due_seconds=seconds)
+            return found
+
+        return await self._kv.run(work)
+
+    async def ages(self) -> dict[str, float]:
+        """For how long the oldest due task of each name has been due. A worker asks, who has no list of all tasks."""
+
+        async def work() -> dict[str, float]:
+            await self._cache.sync()
+            return self._ages()
+
+        return await self._kv.run(work)
+
+    def _ages(self) -> dict[str, float]:
+        now = self._kv.clock.micros()
+        return {name: (now - due) / 1_000_000 for name, due in self._cache.index.oldest_due().items()}

@@ -1,0 +1,264 @@
+"""The seam between decisions and engines: few verbs, with their contracts in the docstrings.
+
+Rules that hold for every verb:
+
+- Durations in, instants out: the store's own clock decides what is due and what has expired. `clock_offset` (seconds,
+  zero outside tests) is added to it in every statement.
+- Every write carries its guard in the statement itself.
+- A call either returns, or raises one of `core.errors`: transient ones (`errors.TRANSIENT`) once the store's own
+  retries and deadline are used up, lasting ones at once. A doubt about a lost reply is resolved inside the verb.
+- A cancelled call leaves nothing half-written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+from uuid import UUID
+
+from tasklib.core.decide import Change, WriteResult
+from tasklib.core.published import PublishedType
+from tasklib.core.task import Claim, NewTask, Task
+from tasklib.stores.values import (
+    Age,
+    AuditEntry,
+    Claimed,
+    ClaimRequest,
+    ControlChange,
+    Controls,
+    Count,
+    Extension,
+    Filter,
+    Finding,
+    Held,
+    Hint,
+    Inserted,
+    NameStats,
+    Page,
+    Point,
+    Token,
+    Traits,
+    WorkerHeartbeat,
+    WorkerInfo,
+)
+
+
+class Store(Protocol):
+    """One engine's hold on the tables. An instance belongs to the event loop it was opened in."""
+
+    @property
+    def traits(self) -> Traits: ...
+
+    clock_offset: float
+    """Seconds added to the engine's clock. Tests move it; everybody else leaves it at zero."""
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Connects; gives an empty database its schema; refuses an older, newer or foreign one with SchemaMismatch.
+        Several processes may open an empty database at once."""
+        ...
+
+    async def close(self) -> None:
+        """Releases everything. Every later call raises StoreClosed. Closing twice is fine."""
+        ...
+
+    async def now(self) -> datetime:
+        """The store's clock, offset included. It decides what is due."""
+        ...
+
+    async def lease_now(self) -> datetime:
+        """The clock that leases and heartbeats are judged by. The same, unless the store's can be set meanwhile."""
+        ...
+
+    # -- submit -------------------------------------------------------------------------------------------------------
+
+    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
+        with one key become one. Delays are a century at most. Wakes listening workers when something is due soon."""
+        ...
+
+    def insert_on(
+        self, connection: object, tasks: Sequence[NewTask]
+    ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
+        """The same on the caller's own connection, inside the caller's transaction. A sync connection is used at once,
+        in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""
+        ...
+
+    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
+        """Writes whole records of another queue as they are, each whole or not at all: applied; already, where that
+        very record is here; lost, where another one has its id or its idempotency key. Finished ones are counted."""
+        ...
+
+    # -- work ---------------------------------------------------------------------------------------------------------
+
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        """Picks due tasks in order (priority descending, created_at, id), marks them running under the worker and
+        returns them, in one transaction. Never more than slots + prefetch. Paused names give nothing; limits are exact
+        for the whole fleet, and what they defer uses no attempt. Promotes what has become due first."""
+        ...
+
+    async def claim_by_id(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
+        """Claims this one task by hand: if it is still at `version`, claimable, due, not paused and within its limits;
+        otherwise None, and nothing is written. The limits are those of `claim`, and exact together with it."""
+        ...
+
+    async def claims_of_worker(self, worker_id: str) -> list[Claim]:
+        """All that runs under this worker: how a worker finds claims whose reply was lost."""
+        ...
+
+    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
+        """Writes guarded changes in one transaction: of workers, of the janitor, of operators. One result for each, in
+        order. A change that lost its guard does not touch its row. The counters move with the rows."""
+        ...
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        """Prolongs leases from now; versions stay. A lease that ran out but was not taken is still its holder's."""
+        ...
+
+    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
+        """Records that the worker lives."""
+        ...
+
+    async def deregister_worker(self, worker_id: str) -> None:
+        """Records that the worker stopped by itself."""
+        ...
+
+    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
+        """Running tasks whose lease ran out, or whose worker has registered and then been silent for longer than
+        `dead_after_seconds` or has said goodbye."""
+        ...
+
+    # -- task types ---------------------------------------------------------------------------------------------------
+
+    async def publish(self, types: Sequence[PublishedType]) -> None:
+        """Keeps what a worker tells of its types; who tells last is believed."""
+        ...
+
+    async def published(self) -> list[PublishedType]:
+        """All types that any worker has told of, by name."""
+        ...
+
+    # -- operate ------------------------------------------------------------------------------------------------------
+
+    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Marks running tasks as asked to stop and returns which; versions stay. Those who listen are told."""
+        ...
+
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
+        """Deletes finished tasks, each under its version."""
+        ...
+
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+    ) -> int:
+        """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
+        (dry run: how many there are, `limit` aside)."""
+        ...
+
+    async def sample_backlog(self) -> None:
+        """Keeps how old the backlog of each type is now, once in a minute however many ask."""
+        ...
+
+    async def compact_stats(self) -> None:
+        """Housekeeping beside the tasks: merges counters, forgets workers long gone."""
+        ...
+
+    # -- look ---------------------------------------------------------------------------------------------------------
+
+    async def get(self, ids: Sequence[UUID]) -> list[Task | None]: ...
+
+    async def get_by_key(self, key: str) -> Task | None: ...
+
+    async def page(
+        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+    ) -> Page:
+        """By id, newest first unless asked otherwise. `cursor` continues behind that id, without gaps or repeats for
+        the rows that were there when paging began."""
+        ...
+
+    async def count(self, where: Filter, cap: int) -> Count: ...
+
+    async def stats(self) -> dict[str, NameStats]: ...
+
+    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+        """The counters since then, summed over steps of whole minutes, oldest first. `minute` is a step's begin."""
+        ...
+
+    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+        """What `sample` saw since then, oldest first."""
+        ...
+
+    async def workers(self) -> list[WorkerInfo]: ...
+
+    # -- control ------------------------------------------------------------------------------------------------------
+
+    async def controls(self) -> dict[str, Controls]:
+        """All that is set, by name; the empty name is for all types."""
+        ...
+
+    async def control(self, change: ControlChange) -> Controls:
+        """Changes what is given and wakes everybody."""
+        ...
+
+    # -- tokens and audit -------------------------------------------------------------------------------------------
+
+    async def add_token(self, token: Token) -> None: ...
+
+    async def tokens(self) -> list[Token]:
+        """All that were ever made and not forgotten, oldest first, revoked ones too."""
+        ...
+
+    async def revoke_token(self, token_id: str) -> bool:
+        """False: there is no such token, or it was revoked before."""
+        ...
+
+    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
+        """Keeps operators' actions."""
+        ...
+
+    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+        """The latest actions, newest first: on one task, or all."""
+        ...
+
+    # -- wake ---------------------------------------------------------------------------------------------------------
+
+    def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
+        """Calls `wake` in this loop whenever something may be claimable, was asked to stop, or a control changed. A
+        hint, never the truth: it may come late, twice or not at all. Returns how to stop."""
+        ...
+
+    def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        """Yields the task as it is now, then again whenever it may have finished; woken, with slow polling as the
+        fallback. Ends when the caller stops asking."""
+        ...
+
+
+@runtime_checkable
+class InsertsInThread(Protocol):
+    """A store that can do without its loop."""
+
+    def insert_sync(self, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
+        """`Store.insert` for sync code, in the calling thread. None: that is not possible now, and nothing was
+        stored."""
+        ...
+
+
+class Admin(Protocol):
+    """What the command line needs beyond the verbs: schema changes and a check-up."""
+
+    async def schema_version(self) -> int | None:
+        """None: there is no schema yet."""
+        ...
+
+    async def migrate(self, *, plan: bool = False) -> list[str]:
+        """Brings the schema up to date and returns the names of the steps taken (`plan`: that would be taken). Safe to
+        run twice, and twice at once."""
+        ...
+
+    def migration_sql(self) -> list[tuple[str, str]]:
+        """Name and SQL text of every step."""
+        ...
+
+    async def check_up(self) -> list[Finding]: ...

@@ -1,0 +1,216 @@
+"""Plays the steps of the SQL store on SQLite."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
+from uuid import UUID
+
+import apsw
+
+from tasklib.stores.sql.columns import NEW_COLUMNS, ROW_COUNT, TASK, Kind, Shape
+from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
+from tasklib.stores.sql.sqlite import claiming
+from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
+from tasklib.stores.sql.sqlite.clock import Clock
+from tasklib.stores.sql.sqlite.rows import instant, rounded_up, seconds, written
+from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Bound, Notify, Query, Steps
+
+T = TypeVar("T")
+Places: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
+
+_AS_JSON = "SELECT json_group_array(json_array({names})) FROM ({query})"
+_BATCH = "batch ({columns}) AS (SELECT * FROM (VALUES {rows}) WHERE likelihood(column1 IS NOT NULL, 0.000001))"
+"""The first column is never null, but in the rows that only fill up a statement. That few are left is told so that the
+planner goes from the batch to a table and not the other way, whatever the statistics say of the table."""
+_LOST = "(json_valid(history) AND coalesce(json_extract(history, '$[#{}].lost'), 0) = 1)"
+_NAMES = {
+    "told": SQL["told"],
+    "new_rows": SQL["new_rows"],
+    "new_columns": ", ".join(NEW_COLUMNS),
+    "schema": "main",
+    "lost_latest": _LOST.format(-1),
+    "lost_before": _LOST.format(-2),
+    "lease_end": "coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :lease), '9999-12-31T23:59:59.999Z')",
+    "lease_now": ":steady",
+    "now": "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)",
+    "task_columns": column_list(TASK),
+    "is_ready": "t.ready = 1",
+    "is_not_ready": "t.ready = 0",
+    "given_names": "(SELECT value AS name FROM json_each(:names))",
+    "fence": "",
+    "by_id": "INDEXED BY sqlite_autoindex_tasks_1",
+    "by_ready": "INDEXED BY ix_tasks_ready",
+    "by_waiting": "INDEXED BY ix_tasks_waiting",
+    "by_running": "INDEXED BY ix_tasks_running",
+    "by_retrying": "INDEXED BY ix_tasks_retrying",
+    "by_finished": "INDEXED BY ix_tasks_finished",
+}
+_READ: dict[Kind, Callable[[Any], Any]] = {
+    Kind.ID: UUID,
+    Kind.TIME: instant,
+    Kind.BOOLEAN: bool,
+    Kind.JSON: json_value,
+    Kind.NAMES: json_value,
+}
+_WRITTEN: dict[type, Callable[[Any], Any]] = {
+    UUID: str,
+    Bound: lambda bound: written(rounded_up(bound)),
+    datetime: written,
+    timedelta: lambda duration: seconds(duration.total_seconds()),
+    list: lambda values: json.dumps([_value(value) for value in values], ensure_ascii=False),
+    tuple: lambda values: json.dumps([_value(value) for value in values], ensure_ascii=False),
+}
+_WRITTEN_KINDS = {Kind.ID: UUID, Kind.TIME: datetime, Kind.DURATION: timedelta, Kind.NAMES: tuple}
+_AS_THEY_ARE = (str, int, float, bool, type(None))
+
+
+COMPOSED: dict[str, Callable[..., Steps[Any]]] = {"claim": claiming.claim}
+"""Queries that take several statements here."""
+
+
+class Statement(NamedTuple):
+    text: str
+    """Gives the rows."""
+    others: tuple[str, ...]
+    """Statements that come after it, with the same parameters."""
+    plain: str
+    """Without the JSON, one row at a time."""
+    parameters: tuple[str, ...]
+    """Their names, in the order of ?1, ?2, ..."""
+    as_json: bool
+    """All rows come as one JSON text: each step of SQLite gives up Python's lock and has to get it back."""
+    read: Places
+    """How columns are read, by their place."""
+    write: Places
+    """The same for the columns of a batch that are written."""
+
+
+_statements: dict[tuple[str, int], Statement] = {}
+
+
+class Played(NamedTuple, Generic[T]):
+    result: T
+    notifications: list[Notify]
+    """To be sent after the commit."""
+
+
+def play(connection: Target, steps: Steps[T], clock: Clock) -> Played[T]:
+    """Inside the transaction of the caller. Steps are in one from their start, and no reply of a file is ever lost."""
+    notifications: list[Notify] = []
+    answer: Any = None
+    while True:
+        try:
+            query = steps.send(answer)
+        except StopIteration as end:
+            return Played(end.value, notifications)
+        answer = None
+        if isinstance(query, Query):
+            if query is not BEGIN and query is not IN_DOUBT:
+                answer = _answer(connection, query, clock)
+        elif isinstance(query, Notify):
+            notifications.append(query)
+        else:
+            connection.execute(query.sql).fetchall()
+
+
+def _answer(connection: Target, query: Query, clock: Clock) -> Any:
+    if query.batch is None:
+        if query.name in COMPOSED:
+            return play(connection, COMPOSED[query.name](**query.parameters), clock).result
+        return _rows(connection, query, (), clock)
+    if len(query.batch.rows) <= SIZES[-1]:
+        return _rows(connection, query, query.batch.rows, clock)
+    parts = [_rows(connection, query, chunk, clock) for chunk in chunks(list(query.batch.rows))]
+    return sum(parts) if query.shape is ROW_COUNT else [row for rows in parts for row in rows]
+
+
+def _rows(connection: Target, query: Query, batch: Sequence[Sequence[Any]], clock: Clock) -> Any:
+    size = SIZES[bisect_left(SIZES, len(batch))] if batch else 0
+    statement = (None if query.parts else _statements.get((query.name, size))) or prepare(query, size)
+    given = query.parameters
+    values = [clock.parameter(name) or _value(given[name]) for name in statement.parameters]
+    if query.batch is not None:
+        values += _flat(statement.write, batch)
+        values += [None] * (len(query.batch.shape.names) * (size - len(batch)))
+    if query.shape is ROW_COUNT:
+        connection.execute(statement.text, values)
+        return (connection if isinstance(connection, apsw.Connection) else connection.connection).changes()
+    rows = _fetched(connection, statement, values)
+    for text in statement.others:
+        connection.execute(text, values)
+    return rows if query.shape is None else query.shape.rows(_decoded(rows, statement))
+
+
+def _fetched(connection: Target, statement: Statement, values: list[Any]) -> list[Any]:
+    if statement.as_json:
+        try:
+            found: list[Any] = json.loads(connection.execute(statement.text, values).get)
+            return found
+        except apsw.TooBigError:  # more than a gigabyte together
+            pass
+    return connection.execute(statement.plain, values).fetchall()
+
+
+def _decoded(rows: list[Any], statement: Statement) -> Iterator[list[Any]]:
+    for row in rows:
+        values = list(row)
+        for place, read in statement.read:
+            if values[place] is not None:
+                values[place] = read(values[place])
+        yield values
+
+
+def _flat(writes: Places, rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
+    """The values of a batch, row by row. They are written column by column: it is quicker."""
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    for place, write in writes:
+        columns[place] = [None if value is None else write(value) for value in columns[place]]
+    return chain.from_iterable(zip(*columns, strict=True))
+
+
+def _value(value: Any) -> Any:
+    if type(value) in _AS_THEY_ARE:
+        return value
+    write = _WRITTEN.get(type(value)) or next((_WRITTEN[kind] for kind in _WRITTEN if isinstance(value, kind)), None)
+    return value if write is None else write(value)
+
+
+def prepare(query: Query, size: int) -> Statement:
+    names: dict[str, str] = {}
+    read: list[tuple[int, Callable[[Any], Any]]] = []
+    text, *others = composed(SQL, query.name, query.parts or {}).split(";\n")
+    as_json = query.shape not in (None, ROW_COUNT) and "RETURNING" not in text
+    if query.shape is not None:
+        names["columns"] = column_list(query.shape)
+        read = [(place, _READ[kind]) for place, kind in enumerate(query.shape.columns.values()) if kind in _READ]
+    write: list[tuple[int, Callable[[Any], Any]]] = []
+    if query.batch is not None:
+        kinds = enumerate(query.batch.shape.columns.values())
+        write = [(place, _WRITTEN[_WRITTEN_KINDS[kind]]) for place, kind in kinds if kind in _WRITTEN_KINDS]
+        names["batch"] = _batch(query.batch.shape)
+    text, parameters = numbered(fill(";\n".join([text, *others]), names | _NAMES), "?")
+    if query.batch is not None:
+        text = text.replace("{rows}", _values(len(parameters), len(query.batch.shape.names), size))
+    plain, *others = text.split(";\n")
+    text = plain
+    if query.shape is not None and as_json:
+        text = fill(_AS_JSON, {"names": ", ".join(query.shape.names), "query": plain})
+    statement = Statement(text, tuple(others), plain, parameters, as_json, tuple(read), tuple(write))
+    if query.parts is None:
+        _statements[query.name, size] = statement
+    return statement
+
+
+def _batch(shape: Shape[Any]) -> str:
+    return fill(_BATCH, {"columns": column_list(shape)})
+
+
+def _values(before: int, width: int, size: int) -> str:
+    """The first parameter has a number, and the others count on from it: apsw keeps no statement of more than 16 KB."""
+    rows = ",".join(["(" + ",".join("?" * width) + ")"] * size)
+    return rows.replace("?", f"?{before + 1}", 1)
