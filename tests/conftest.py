@@ -72,6 +72,12 @@ def _start_nats(config: pytest.Config) -> str:
     return os.environ[NATS]
 
 
+@pytest.fixture(autouse=True)
+def _init_was_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Child processes import the module that called `init` last: it must not be one of an earlier test."""
+    monkeypatch.setattr("tasklib.engine.default._init_module", None)
+
+
 @pytest.fixture(scope="session")
 def postgres_server(pytestconfig: pytest.Config) -> str:
     """The address of the shared server, no schema of one's own. Without xdist it starts here, when first wanted."""

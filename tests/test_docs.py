@@ -171,7 +171,9 @@ def test_the_schema_has_the_lifecycle_as_it_is():
 def test_the_schema_has_every_column_table_and_index():
     said = {word for span in code_spans(SCHEMA) for word in re.findall(r"\w+", span)}
     for store in ("sqlite", "postgres"):
-        made = "\n".join(path.read_text() for path in (ROOT / f"src/tasklib/stores/sql/{store}/migrations").glob("*.sql"))
+        made = "\n".join(
+            path.read_text() for path in (ROOT / f"src/tasklib/stores/sql/{store}/migrations").glob("*.sql")
+        )
         tables = re.findall(r"^CREATE TABLE (?:{schema}\.)?(\w+) \((.*?)^\)", made, re.MULTILINE | re.DOTALL)
         columns = {name for _, body in tables for name in re.findall(r"^    ([a-z_]+) ", body, re.MULTILINE)}
         indexes = set(re.findall(r"CREATE (?:UNIQUE )?INDEX (ix_tasks_\w+)", made))

@@ -26,10 +26,10 @@ from tasklib.engine.middleware import AROUND, Middleware, defining
 from tasklib.worker import runner
 from tasklib.worker.choice import Choice
 from tasklib.worker.completer import Completer
-from tasklib.worker.executors.coroutines import CoroutineLane
-from tasklib.worker.executors.processes import ProcessLane
+from tasklib.worker.executors.coroutines import CoroutineExecutor
+from tasklib.worker.executors.processes import ProcessExecutor
 from tasklib.worker.executors.slots import Executor, Slots
-from tasklib.worker.executors.threads import ThreadLane
+from tasklib.worker.executors.threads import ThreadExecutor
 from tasklib.worker.fetcher import Fetcher
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.in_flight import Execution, InFlight, Stop
@@ -190,7 +190,7 @@ class TaskWorker:
         outage = Outage(self.config.shown_url)
         completer = Completer(self._engine, in_flight, run_times, outage, on_landing)
         around = defining(self.config.middleware, *AROUND)
-        coroutines = CoroutineLane(slots, in_flight, completer.report, self.config.max_result_bytes, around)
+        coroutines = CoroutineExecutor(slots, in_flight, completer.report, self.config.max_result_bytes, around)
         executors = self._open_lanes(slots, in_flight, completer, coroutines, around)
         slots.open(list(dict.fromkeys(executors.values())))
 
@@ -270,7 +270,7 @@ class TaskWorker:
         slots: Slots,
         in_flight: InFlight,
         completer: Completer,
-        coroutines: CoroutineLane,
+        coroutines: CoroutineExecutor,
         around: Sequence[Middleware],
     ) -> dict[str, Executor]:
         limit = self.config.max_result_bytes
@@ -279,12 +279,12 @@ class TaskWorker:
             return runner.call(execution.task_type, execution.claim.kwargs, limit, around, execution.claim.trace)
 
         executors: dict[str, Executor] = {
-            "thread": ThreadLane(slots, in_flight, completer.report, run_here, "thread"),
+            "thread": ThreadExecutor(slots, in_flight, completer.report, run_here, "thread"),
             "async": coroutines,
         }
         own = [kind for kind in self._registry if kind.name in self.names and kind.options.executor == "process"]
         if own:
-            processes = ProcessLane(slots, in_flight, completer.report, own, limit, around)
+            processes = ProcessExecutor(slots, in_flight, completer.report, own, limit, around)
             processes.check()
             executors["process"] = processes
         return executors

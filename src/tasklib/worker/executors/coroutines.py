@@ -19,7 +19,7 @@ from tasklib.worker.in_flight import Execution, InFlight, Stop
 log = logging.getLogger("tasklib.worker")
 
 
-class CoroutineLane:
+class CoroutineExecutor:
     def __init__(
         self, slots: Slots, in_flight: InFlight, report: Report, max_result_bytes: int, around: Sequence[Middleware]
     ) -> None:

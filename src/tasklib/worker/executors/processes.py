@@ -23,13 +23,13 @@ from tasklib.engine.default import init_module
 from tasklib.engine.middleware import Middleware, name_of
 from tasklib.worker.executors import frames, guardian
 from tasklib.worker.executors.slots import Slots
-from tasklib.worker.executors.threads import Report, ThreadLane
+from tasklib.worker.executors.threads import Report, ThreadExecutor
 from tasklib.worker.in_flight import Execution, InFlight, Stop
 
 log = logging.getLogger("tasklib.worker")
 
 
-class ProcessLane(ThreadLane):
+class ProcessExecutor(ThreadExecutor):
     """The thread executor with a child behind each thread."""
 
     def __init__(

@@ -30,7 +30,7 @@ LEFT_BEHIND_LIMIT = 100
 """With so many threads left behind that have not ended since, the next one keeps its slot."""
 
 
-class ThreadLane:
+class ThreadExecutor:
     """Runs executions in threads by a given function. Threads are made when first needed."""
 
     def __init__(self, slots: Slots, in_flight: InFlight, report: Report, run: Run, label: str) -> None:
@@ -138,7 +138,7 @@ class ThreadLane:
 class _Slot:
     """One thread. An exception is raised in it only while the execution it is meant for is running."""
 
-    def __init__(self, executor: ThreadLane, label: str) -> None:
+    def __init__(self, executor: ThreadExecutor, label: str) -> None:
         self.abandoned = False
         self._executor = executor
         self._lock = threading.Lock()

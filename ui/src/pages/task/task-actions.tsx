@@ -73,7 +73,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         title={running ? "Ask this task to stop?" : "Cancel this task?"}
         description={
           running
-            ? "Its worker hears of it with the next heartbeat and stops it. If it finishes before that, it is completed."
+            ? "Its worker is told at once, and stops it. If it finishes first, it is completed."
             : "It will not run. A cancelled task cannot be retried."
         }
         confirm={running ? "Ask to stop" : "Cancel task"}
