@@ -22,8 +22,8 @@ def greet(name: str) -> str:
 
 
 @task(registry=registry)
-def log_in(user: str) -> dict[str, str]:
-    return {"user": user, "session_token": "geheim"}
+def log_in(user: str) -> dict[str, object]:
+    return {"user": user, "session_token": {"value": "geheim"}}
 
 
 @task(registry=registry, max_retries=0)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tasklib.cli.text import clean
+from tasklib.core.options import SubmitOptions
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
 from tests.core.test_redact import SECRET_NAMES
@@ -76,8 +77,12 @@ def test_nothing_of_the_corpus_is_printed(cli: Cli, queue: Queue):
 def test_values_under_secret_keys_are_masked(cli: Cli, queue: Queue):
     payload = {"user": "ada", "password": "geheim", "deep": [{"api_key": "geheim", "accessToken": "geheim"}]}
     task_id = cli("submit", "x", "--payload", json.dumps(payload), "--tag", "auth_token=geheim").out.strip()
-    finished = str(queue.finished("log_in", user="ada"))
-    outputs = [cli("show", each, *form) for each in (task_id, finished) for form in ((), ("--json",))]
+    # What is no text under such a key is not found in the printed text: it has to be masked before.
+    nested = queue.add(
+        "y", options=SubmitOptions(tags={"auth_token": ["one", "geheim"]}), user="ada", password=["geheim"]
+    )
+    finished = queue.finished("log_in", user="ada")
+    outputs = [cli("show", str(each), *form) for each in (task_id, nested, finished) for form in ((), ("--json",))]
     for ran in (*outputs, cli("list", "--json")):
         assert "geheim" not in ran.out
         assert "ada" in ran.out

@@ -105,12 +105,13 @@ SQLITE_GUARDS = (
         put="true",
         within="-- name: settle",
     ),
-    one(
+    Guard(
         "sqlite: an extension is judged by its version",
-        SQLITE_SETTLE,
-        " AND t.version = b.version",
-        suite(OLD_EXTENDS, "sqlite"),
-        within="-- name: extend",
+        (
+            Cut(SQLITE_SETTLE, " AND t.version = b.version", within="-- name: extend"),
+            Cut(SQLITE_SETTLE, "SELECT t.id, t.version,", "SELECT t.id, b.version,", within="-- name: extend"),
+        ),
+        (suite(OLD_EXTENDS, "sqlite"),),
     ),
     one(
         "sqlite: an extension is judged by its worker",

@@ -9,7 +9,7 @@ import pytest
 from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
 from tasklib.server.tokens import Role
-from tasklib.stores.values import ControlChange
+from tasklib.stores.values import AuditEntry, ControlChange
 from tests.conformance.builders import apply, claim_one, completed, failed, heartbeat_of, released, submit
 from tests.core.test_redact import SECRET_NAMES
 from tests.hostile import EVIL, MARKUP, PAYLOAD, STEERING, UNSAFE
@@ -31,6 +31,8 @@ async def test_no_secret_leaves_through_the_api(quick: httpx.AsyncClient, memory
     named = await submit(store, URL)
     await apply(store, released(await claim_one(store, URL)))
     await quick.post("/api/tasks/bulk/cancel", json={"filter": {"error": URL, "tags": {"password": SECRET}}})
+    by_hand = json.dumps({"url": URL, "password": SECRET})  # not through the API, which masks what it writes
+    await store.add_audit([AuditEntry(actor="psql", action="edit", detail=by_hand)])
     answers = {
         "task": await quick.get(f"/api/tasks/{task_id}"),
         "result": await quick.get(f"/api/tasks/{done}"),

@@ -1,9 +1,10 @@
 """What answers and logs do not show."""
 
+from typing import Any
+
 import httpx
 import pytest
 
-from tasklib.core.redact import redact
 from tasklib.engine.engine import Engine
 from tests.server.conftest import client_of, make_app
 
@@ -25,7 +26,10 @@ async def test_secrets_are_masked(api: httpx.AsyncClient):
 
 
 async def test_masking_can_be_configured(memory_engine: Engine):
-    app = make_app(memory_engine, redact=lambda value: redact(value, keys=["colour"]))
+    def colour(value: Any) -> Any:
+        return {**value, "colour": "***"} if isinstance(value, dict) and "colour" in value else value
+
+    app = make_app(memory_engine, redact=colour)
     payload = {"colour": "red", "token": "x", "url": "postgresql://me:hunter2@db/x"}
     async with client_of(app) as client:
         made = (await client.post("/api/tasks", json={"type": "t", "payload": payload})).json()

@@ -36,7 +36,7 @@ def start(shared_url: str, queue: TaskQueue) -> Iterator[Start]:
     started: list[subprocess.Popen[bytes]] = []
 
     def one() -> subprocess.Popen[bytes]:
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
         started.append(subprocess.Popen([sys.executable, "-m", "tests.tq.program", shared_url], cwd=ROOT, env=env))
         return started[-1]
 

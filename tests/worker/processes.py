@@ -36,7 +36,8 @@ class WorkerProcess:
         self.log = folder / f"worker-{len(list(folder.glob('worker-*.log')))}.log"
         command = [sys.executable, "-m", "tests.worker.program", json.dumps(config), str(concurrency)]
         env = {**os.environ, "PYTHONPATH": "", **(env or {}), JOURNAL: str(folder / "journal")}
-        env["PYTHONPATH"] = f"{env['PYTHONPATH']}:{ROOT}".lstrip(":")
+        # This tree's own source first, which need not be the one that is installed.
+        env["PYTHONPATH"] = f"{env['PYTHONPATH']}:{ROOT / 'src'}:{ROOT}".lstrip(":")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*command, "burst"] if burst else command,

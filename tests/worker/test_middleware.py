@@ -344,6 +344,7 @@ async def test_an_exception_in_a_child_has_been_seen_there(
     assert notes.read_text().splitlines()[-1] == "after fails 1"
 
 
+ROOT = Path(__file__).parents[2]
 JOBS = """
 from tasklib import task
 
@@ -362,7 +363,7 @@ tasklib.init(tasklib.Config(middleware=[Noting()]))
 def test_a_child_imports_the_module_that_called_init(tmp_path: Path, sqlite_url: str, notes: Path):
     (tmp_path / "shop_jobs.py").write_text(JOBS)
     (tmp_path / "shop_hooks.py").write_text(HOOKS)
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "TASKLIB_DATABASE_URL": sqlite_url}
+    env = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TASKLIB_DATABASE_URL": sqlite_url}
     for arguments in (
         ["-c", "import shop_jobs; shop_jobs.apart.submit(1)"],
         ["-m", "tasklib.cli", "worker", "shop_hooks", "shop_jobs", "--burst"],
