@@ -1,6 +1,7 @@
 """What people read holds no secrets and obeys nobody: masks, escapes, private files."""
 
 from tests.guards.fencing import one
+from tests.guards.guard import Cut, Guard
 
 REDACT = "core/redact.py"
 VIEWS = "server/views.py"
