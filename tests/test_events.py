@@ -119,7 +119,9 @@ def test_how_each_task_ended_is_told_at_info_with_its_duration(
     assert not [record for record in caplog.records if getattr(record, "event", None) == "started"]
 
 
-@pytest.mark.parametrize(("retries", "level", "words"), [(1, "WARNING", "will retry"), (0, "ERROR", "failed for good")])
+@pytest.mark.parametrize(
+    ("retries", "level", "words"), [(1, "WARNING", "will retry in 5.0 s"), (0, "ERROR", "failed for good")]
+)
 def test_a_failure_carries_the_exception_itself(
     tasklib_queue: QueueForTests, caplog: pytest.LogCaptureFixture, retries: int, level: str, words: str
 ):

@@ -98,7 +98,7 @@ async def settle(engine: Engine, task_id: UUID, worker_id: str, version: int | N
         held = claims.holding(task, worker_id, version)
         change = decide.unmeasured(decide.settle(held, outcome, engine.config.retry_policy, random.uniform(-1, 1)))
         if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
-            task_log.ended(held, outcome)
+            task_log.ended(held, outcome, due_in=change.due_in)
             await engine.announce([Settled(held, change, outcome)])
             return change if change.if_asked is None else decide.written(change, await engine.get(task_id))
     raise TaskConflict(f"task {task_id} changes too fast to be settled", task_id=task_id)

@@ -31,29 +31,30 @@ def started(claim: Claim) -> None:
         log.debug("task %s (%s), attempt %d starts", claim.id, claim.name, claim.attempt, extra=fields)
 
 
-def ended(claim: Claim, outcome: Outcome, *, begun: bool = True) -> None:
-    """An outcome that was accepted. `begun`: the handler was called."""
+def ended(claim: Claim, outcome: Outcome, *, begun: bool = True, due_in: float | None = None) -> None:
+    """An outcome that was accepted. `begun`: the handler was called; `due_in`: seconds until its retry."""
     if type(outcome) is Completed:
         if log.isEnabledFor(logging.INFO):
             fields = _fields("completed", claim.id, claim.name, claim.attempt, run_ms=outcome.run_ms)
             text = "task %s (%s), attempt %d completed in %s"
             log.info(text, fields["task_id"], claim.name, claim.attempt, _took(outcome.run_ms), extra=fields)
     elif isinstance(outcome, Failed):
-        _failed(claim, outcome)
+        _failed(claim, outcome, due_in)
     elif log.isEnabledFor(level := logging.INFO if begun else logging.DEBUG):
         event = type(outcome).__name__.lower()
         fields = _fields(event, claim.id, claim.name, claim.attempt)
         log.log(level, "task %s (%s), attempt %d was %s", claim.id, claim.name, claim.attempt, event, extra=fields)
 
 
-def _failed(claim: Claim, outcome: Failed) -> None:
+def _failed(claim: Claim, outcome: Failed, due_in: float | None) -> None:
     """With the exception itself, which error trackers look for; its text, where it was raised in another process."""
     again = not outcome.final and decide.attempts_left(claim.retry_count, claim.max_retries)
     level = logging.WARNING if again else logging.ERROR
     if not log.isEnabledFor(level):
         return
     fields = _fields("failed", claim.id, claim.name, claim.attempt, run_ms=outcome.run_ms, will_retry=again)
-    ending = "failed; will retry" if again else "failed for good"
+    when = "" if due_in is None else f" in {due_in:.1f} s" if due_in else " now"
+    ending = f"failed; will retry{when}" if again else "failed for good"
     cause, exc_info = outcome.cause, None
     if cause is not None:
         exc_info = (type(cause), cause, cause.__traceback__)

@@ -133,7 +133,7 @@ class Inline:
         config = self._engine.config
         change = decide.settle(claim, outcome, config.retry_policy, random.uniform(-1.0, 1.0))
         await self._settle(change)
-        task_log.ended(claim, outcome)
+        task_log.ended(claim, outcome, due_in=change.due_in)
         if listening(config.middleware):
             tell(config.middleware, Settled(claim, change, outcome))
             if self._waits:

@@ -115,7 +115,8 @@ class Completer:
         for (execution, outcome), change, write_result in zip(batch, changes, write_results, strict=True):
             self._in_flight.remove(execution)
             if write_result is WriteResult.APPLIED or write_result is WriteResult.DUPLICATE:
-                task_log.ended(execution.claim, outcome, begun=execution.started is not None)
+                begun = execution.started is not None
+                task_log.ended(execution.claim, outcome, begun=begun, due_in=change.due_in)
                 if self._listening:
                     settled.append(Settled(execution.claim, change, outcome))
             else:
