@@ -7,7 +7,7 @@ from typing import Any
 
 from tasklib import TaskFunction
 from tasklib.core.errors import TRANSIENT_OR_SLOW
-from tasklib.core.options import SubmitOptions
+from tasklib.core.options import check_options
 from tasklib.core.task import NewTask
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import Call, prepare
@@ -57,9 +57,8 @@ async def _rest(stop: asyncio.Event, seconds: float) -> None:
 
 
 def _task(engine: Engine, rng: random.Random, number: int) -> NewTask:
-    options = SubmitOptions(
-        delay_seconds=rng.uniform(0, 3) if rng.random() < 0.15 else None, priority=rng.choice((0, 0, 0, 1, 5))
-    )
+    delay = rng.uniform(0, 3) if rng.random() < 0.15 else None
+    options = check_options({"delay_seconds": delay, "priority": rng.choice((0, 0, 0, 1, 5))})
     weights = [weight for _, weight in KINDS]
     kind = rng.choices([*(kind for kind, _ in KINDS), None], [*weights, ERRANDS])[0]
     if kind is None:

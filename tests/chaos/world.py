@@ -16,7 +16,7 @@ import psycopg
 from tasklib import Config, is_terminal
 from tasklib.api.decorator import call_of
 from tasklib.core.errors import TRANSIENT, TaskNotFound
-from tasklib.core.options import SubmitOptions
+from tasklib.core.options import check_options
 from tasklib.stores.values import ControlChange, Count, Filter
 from tests.chaos import ledger
 from tests.chaos.crew import Crew, Member
@@ -161,7 +161,7 @@ class World:
         return await self.engine.count(Filter(states=ACTIVE, terminal=False), 1_000_000)
 
     async def submit(self, function: Any, *arguments: Any, delay: float | None = None, key: str | None = None) -> UUID:
-        options = SubmitOptions(delay_seconds=delay, idempotency_key=key, priority=100)
+        options = check_options({"delay_seconds": delay, "idempotency_key": key, "priority": 100})
         call = call_of(function.task_type, function.task_type.bind(arguments, {}), options)
         try:
             return (await self.engine.submit(call)).id

@@ -16,6 +16,7 @@ from tasklib import (
     Config,
     ManagedTask,
     Middleware,
+    RemoteQueue,
     RetryPolicy,
     RunningTask,
     Submission,
@@ -31,6 +32,7 @@ from tasklib import (
     tq,
 )
 from tasklib.api.fluent import TypeContext
+from tasklib.api.remote import RemoteTask
 
 
 class Invoice(BaseModel):
@@ -211,6 +213,11 @@ async def a_queue_of_ones_own() -> None:
     assert_type(queue.process_batch(), int)
     assert_type(await queue.process_batch_async(), int)
     assert_type(queue.is_paused(), bool)
+
+
+async def over_http(queue: RemoteQueue) -> None:
+    assert_type(queue.submit("mail", {"n": 1}, max_attempts=0, tags={"a": 1}, idempotency_key="k"), RemoteTask)
+    assert_type(await queue.submit_async("mail", [], run_at=datetime.now(UTC), timeout_seconds=5), RemoteTask)
 
 
 def claims_by_hand() -> None:

@@ -13,6 +13,7 @@ from tasklib import (
     AsyncTaskManager,
     Config,
     Middleware,
+    RemoteQueue,
     RunningTask,
     Submission,
     TaskEvent,
@@ -101,6 +102,9 @@ def definitions() -> None:
 async def the_functions_of_the_library(task_id: UUID) -> None:
     await tasklib.submit_task("send_email", to="user@example.com")  # type: ignore[arg-type]  # error: a function, not its name
     await tasklib.submit_task(send_email, to="user@example.com", priority="high")  # type: ignore[arg-type]  # error: wrong type
+    await tasklib.submit_many(send_email, [], urgent=True)  # type: ignore[call-arg]  # error: unknown option
+    tasklib.submit_many_sync(send_email, [], priority="high")  # type: ignore[arg-type]  # error: wrong type
+    tasklib.submit_task_sync(send_email, max_retries="3")  # type: ignore[arg-type]  # error: wrong type
     tasklib.get_task(5)  # type: ignore[arg-type]  # error: ids are UUIDs or their text
     print(tasklib.get_task(task_id).state)  # type: ignore[union-attr]  # error: it may be None
     tasklib.list_tasks(limit="10")  # type: ignore[arg-type]  # error: a limit is a number
@@ -171,7 +175,13 @@ def claims_by_hand(manager: TaskManager, task_id: UUID) -> None:
     TaskManager(7)  # type: ignore[arg-type]  # error: no queue
 
 
+async def over_http(queue: RemoteQueue) -> None:
+    queue.submit("mail", {}, priority="high")  # type: ignore[arg-type]  # error: wrong type
+    await queue.submit_async("mail", {}, max_retries=3)  # type: ignore[call-arg]  # error: this API counts attempts
+
+
 async def claims_by_hand_awaited(manager: AsyncTaskManager, task_id: UUID) -> None:
+    await manager.submit(1, run_after="tomorrow")  # type: ignore[call-arg]  # error: here it is run_at
     print(manager.get(task_id).payload)  # type: ignore[attr-defined]  # error: must be awaited
     with manager:  # type: ignore[attr-defined]  # error: async with
         pass

@@ -5,16 +5,15 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
 from tasklib.api.handle import TaskHandle
 from tasklib.api.sync import bridge, run_sync
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.core.durations import Seconds, WholeSeconds
+from tasklib.core.durations import WholeSeconds
 from tasklib.core.errors import TaskDefinitionError, Unsupported
-from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_timeout
+from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_options, check_timeout
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
@@ -100,31 +99,9 @@ class TaskFunction(Submitter[P, R], Generic[P, C, R]):
     def name(self) -> str:
         return self.task_type.name
 
-    def options(
-        self,
-        *,
-        delay_seconds: Seconds | None = None,
-        run_at: datetime | None = None,
-        max_retries: int | None = None,
-        timeout_seconds: WholeSeconds | None = None,
-        priority: int | None = None,
-        tags: Mapping[str, Any] | None = None,
-        idempotency_key: str | None = None,
-        retry: RetryPolicy | None = None,
-        connection: object | None = None,
-    ) -> Submitter[P, R]:
+    def options(self, *, connection: object | None = None, **options: Unpack[SubmitOptions]) -> Submitter[P, R]:
         """The same task with options for the submits that follow."""
-        chosen = SubmitOptions(
-            delay_seconds=delay_seconds,
-            run_at=run_at,
-            max_retries=max_retries,
-            timeout_seconds=timeout_seconds,
-            priority=priority,
-            tags=tags,
-            idempotency_key=idempotency_key,
-            retry=retry,
-        )
-        return Submitter(self.task_type, chosen, connection)
+        return Submitter(self.task_type, check_options(options), connection)
 
     def __repr__(self) -> str:
         return f"<task {self.name}{self.task_type.signature}>"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, Unpack
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -15,19 +16,21 @@ from tasklib.api.waiting import wait_for_task
 from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import SubmitOptions, check_tags, check_whole
+from tasklib.core.options import RESERVED, SubmitOptions, check_options, check_tags, check_whole
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.default import default_engine
 from tasklib.engine.submission import Call
 from tasklib.stores.values import Filter
 
+P = ParamSpec("P")
+R = TypeVar("R")
 AnyTask = TaskFunction[..., Any, Any] | Callable[..., Any]
 
 LIST_LIMIT = 10_000
 
 
-async def submit_task(
+def _signature(
     func: AnyTask,
     /,
     *,
@@ -40,74 +43,67 @@ async def submit_task(
     idempotency_key: str | None = None,
     connection: object | None = None,
     **kwargs: Any,
-) -> UUID:
+) -> None:
+    """What `submit_task` and its twin take: SubmitOptions, name by name, as type checkers have no way yet to say "these
+    and any others" of a TypedDict."""
+
+
+def _called_as(signature: Callable[P, None]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """For callers, type checkers and `inspect` the function has this signature."""
+
+    def declare(function: Callable[..., R]) -> Callable[P, R]:
+        function.__signature__ = inspect.signature(signature)  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+@_called_as(_signature)
+async def submit_task(func: AnyTask, /, *, connection: object | None = None, **given: Any) -> UUID:
     """Queues a call of `func` with `kwargs`, and returns its id once it is committed.
 
     Options and arguments share one call here, so a type checker cannot see a wrong argument (it is refused when called,
     with TaskValidationError). `func.submit(...)` is checked in the editor too.
     """
-    engine = default_engine()
-    options = SubmitOptions(
-        delay_seconds=delay_seconds,
-        run_at=run_at,
-        max_retries=max_retries,
-        timeout_seconds=timeout_seconds,
-        priority=priority,
-        tags=tags,
-        idempotency_key=idempotency_key,
-    )
-    return (await engine.submit(call_of(type_of(func), kwargs, options), connection=connection)).id
+    return (await default_engine().submit(_call_in(func, given), connection=connection)).id
 
 
-def submit_task_sync(
-    func: AnyTask,
-    /,
-    *,
-    delay_seconds: Seconds | None = None,
-    run_at: datetime | None = None,
-    max_retries: int | None = None,
-    timeout_seconds: WholeSeconds | None = None,
-    priority: int | None = None,
-    tags: Mapping[str, Any] | None = None,
-    idempotency_key: str | None = None,
-    connection: object | None = None,
-    **kwargs: Any,
-) -> UUID:
+@_called_as(_signature)
+def submit_task_sync(func: AnyTask, /, *, connection: object | None = None, **given: Any) -> UUID:
     """`submit_task` for code without an event loop."""
-    engine = default_engine()
-    options = SubmitOptions(
-        delay_seconds=delay_seconds,
-        run_at=run_at,
-        max_retries=max_retries,
-        timeout_seconds=timeout_seconds,
-        priority=priority,
-        tags=tags,
-        idempotency_key=idempotency_key,
-    )
-    return submit_sync(engine, call_of(type_of(func), kwargs, options), connection).id
+    return submit_sync(default_engine(), _call_in(func, given), connection).id
 
 
 async def submit_many(
-    func: AnyTask, calls: Iterable[Mapping[str, Any]], /, *, connection: object | None = None, **options: Any
+    func: AnyTask,
+    calls: Iterable[Mapping[str, Any]],
+    /,
+    *,
+    connection: object | None = None,
+    **options: Unpack[SubmitOptions],
 ) -> list[UUID]:
-    """Queues thousands of calls at once, all or none; each call is a mapping of keyword arguments. `options` are those
-    of `submit_task` and hold for all of them."""
-    return ids_of(await default_engine().submit_many(_call(func, options), calls, connection=connection))
+    """Queues thousands of calls at once, all or none; each call is a mapping of keyword arguments. The options hold for
+    all of them."""
+    call = call_of(type_of(func), None, check_options(options))
+    return ids_of(await default_engine().submit_many(call, calls, connection=connection))
 
 
 def submit_many_sync(
-    func: AnyTask, calls: Iterable[Mapping[str, Any]], /, *, connection: object | None = None, **options: Any
+    func: AnyTask,
+    calls: Iterable[Mapping[str, Any]],
+    /,
+    *,
+    connection: object | None = None,
+    **options: Unpack[SubmitOptions],
 ) -> list[UUID]:
-    return ids_of(submit_many_blocking(default_engine(), _call(func, options), calls, connection))
+    call = call_of(type_of(func), None, check_options(options))
+    return ids_of(submit_many_blocking(default_engine(), call, calls, connection))
 
 
-def _call(func: AnyTask, options: dict[str, Any]) -> Call:
-    try:
-        chosen = SubmitOptions(**options)
-    except TypeError:
-        unknown = ", ".join(sorted(set(options).difference(SubmitOptions.__slots__)))
-        raise InvalidOption(f"submit_many has no option {unknown}", field=unknown) from None
-    return call_of(type_of(func), None, chosen)
+def _call_in(func: AnyTask, given: dict[str, Any]) -> Call:
+    """Tells options and arguments apart: no task has a parameter that is called like an option."""
+    options = {name: given.pop(name) for name in RESERVED.intersection(given)}
+    return call_of(type_of(func), given, check_options(options))
 
 
 def type_of(func: AnyTask) -> TaskType:

@@ -8,18 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, Unpack
 from uuid import UUID
 
 from tasklib.api.decorator import submit_sync
+from tasklib.api.options import ManagerOptions, from_attempts
 from tasklib.api.sync import run_sync
 from tasklib.core import codec
 from tasklib.core.bytes_json import pack, unpack
 from tasklib.core.claims import check_lease, check_worker_id
-from tasklib.core.durations import Seconds, WholeSeconds
+from tasklib.core.durations import Seconds
 from tasklib.core.errors import InvalidOption, InvalidTask, InvalidValue, StoreClosed, TaskNotFound
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import INT32, SubmitOptions, check_delay, check_key, check_name, check_whole
+from tasklib.core.options import INT32, check_delay, check_key, check_name, check_whole
 from tasklib.core.outcome import Completed, Failed, Outcome, Released
 from tasklib.core.registry import default_registry
 from tasklib.core.task import Task, TaskState
@@ -148,29 +149,8 @@ class AsyncTaskManager:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(
-        self,
-        payload: Value,
-        *,
-        idempotency_key: str | None = None,
-        max_attempts: int | None = None,
-        name: str = NAME,
-        delay_seconds: Seconds | None = None,
-        run_at: datetime | None = None,
-        timeout_seconds: WholeSeconds | None = None,
-        priority: int | None = None,
-        tags: Mapping[str, Any] | None = None,
-    ) -> UUID:
+    async def submit(self, payload: Value, *, name: str = NAME, **options: Unpack[ManagerOptions]) -> UUID:
         """Stores a task and returns its id once it is committed; with a known key, the id of the task that has it."""
-        options = SubmitOptions(
-            delay_seconds=delay_seconds,
-            run_at=run_at,
-            max_retries=_retries(max_attempts),
-            timeout_seconds=timeout_seconds,
-            priority=priority,
-            tags=tags,
-            idempotency_key=idempotency_key,
-        )
         return (await self._open().submit(_call(name, payload, options))).id
 
     # -- claim --------------------------------------------------------------------------------------------------------
@@ -332,29 +312,8 @@ class TaskManager:
     def engine(self) -> Engine:
         return self._async.engine
 
-    def submit(
-        self,
-        payload: Value,
-        *,
-        idempotency_key: str | None = None,
-        max_attempts: int | None = None,
-        name: str = NAME,
-        delay_seconds: Seconds | None = None,
-        run_at: datetime | None = None,
-        timeout_seconds: WholeSeconds | None = None,
-        priority: int | None = None,
-        tags: Mapping[str, Any] | None = None,
-    ) -> UUID:
+    def submit(self, payload: Value, *, name: str = NAME, **options: Unpack[ManagerOptions]) -> UUID:
         """Stores a task and returns its id once it is committed; with a known key, the id of the task that has it."""
-        options = SubmitOptions(
-            delay_seconds=delay_seconds,
-            run_at=run_at,
-            max_retries=_retries(max_attempts),
-            timeout_seconds=timeout_seconds,
-            priority=priority,
-            tags=tags,
-            idempotency_key=idempotency_key,
-        )
         return submit_sync(self._async._open(), _call(name, payload, options)).id
 
     def claim(self, task_id: UUID | str, worker_id: str, *, ttl: Seconds | None = None) -> ManagedTask:
@@ -449,15 +408,12 @@ def _engine(queue: Queue | None) -> Engine:
     return StoreEngine(queue, Config())
 
 
-def _call(name: str, payload: Value, options: SubmitOptions) -> Call:
+def _call(name: str, payload: Value, options: ManagerOptions) -> Call:
+    chosen = from_attempts(options, ManagerOptions.__optional_keys__)
     if payload is None:
         raise InvalidTask("payload: a task needs one; b'', '', {}, 0 and False are payloads", field="payload")
     known = default_registry.get(check_name(name))
-    return Call(name, pack(payload), options, known, unknown=CLAIM_OPTIONS)
-
-
-def _retries(max_attempts: int | None) -> int | None:
-    return None if max_attempts is None else check_whole("max_attempts", max_attempts, 0, INT32) - 1
+    return Call(name, pack(payload), chosen, known, unknown=CLAIM_OPTIONS)
 
 
 def _error_text(error: object) -> str:

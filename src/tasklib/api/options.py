@@ -1,31 +1,49 @@
-"""The fluent API's options, in Python's spelling and in camelCase, and how they become those of a submit."""
+"""Options in the words of the APIs that count attempts (`tq`, the manager, REST), and how they become those of a
+submit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict
 
-from tasklib.core.durations import Seconds, WholeSeconds
+from pydantic.alias_generators import to_camel, to_snake
+
+from tasklib.core.durations import Seconds
 from tasklib.core.errors import InvalidOption
-from tasklib.core.options import INT32, SubmitOptions, check_run_at, check_tags, check_whole
+from tasklib.core.options import (
+    INT32,
+    CamelOptions,
+    CommonOptions,
+    SubmitOptions,
+    check_options,
+    check_run_at,
+    check_tags,
+    check_whole,
+    refuse_unknown,
+)
 
 
-class EnqueueOptions(TypedDict, total=False):
-    """What may be said about one task. None: as if it were not given."""
+class RemoteOptions(CommonOptions, total=False):
+    max_attempts: int | None
+    """The first one included; 0 is unlimited."""
+    run_at: datetime | None
+
+
+class ManagerOptions(RemoteOptions, total=False):
+    delay_seconds: Seconds | None
+
+
+class EnqueueOptions(CommonOptions, CamelOptions, total=False):
+    """Of the fluent API."""
 
     max_attempts: int | None
     """3 unless given, or what a decorated task of this process says; 0 is unlimited."""
     run_after: datetime | str | None
     """An aware datetime, or ISO 8601 text with a time zone."""
-    priority: int | None
-    tags: Mapping[str, Any] | None
-    timeout_seconds: WholeSeconds | None
-    idempotency_key: str | None
-    maxAttempts: int | None
-    runAfter: datetime | str | None
-    timeoutSeconds: WholeSeconds | None
-    idempotencyKey: str | None
+    maxAttempts: int | None  # noqa: N815
+    runAfter: datetime | str | None  # noqa: N815
 
 
 class CamelSettings(TypedDict, total=False):
@@ -38,60 +56,61 @@ class CamelSettings(TypedDict, total=False):
     taskTimeout: Seconds
 
 
-_CAMEL = {
-    "maxAttempts": "max_attempts",
-    "runAfter": "run_after",
-    "timeoutSeconds": "timeout_seconds",
-    "idempotencyKey": "idempotency_key",
-    "pollInterval": "poll_interval",
-    "batchSize": "batch_size",
-    "enableWorker": "enable_worker",
-    "taskTimeout": "task_timeout",
-}
-_KNOWN = ("max_attempts", "run_after", "priority", "tags", "timeout_seconds", "idempotency_key")
+def from_attempts(given: Mapping[str, Any], known: Iterable[str]) -> SubmitOptions:
+    """The options of a submit. `known`: what this API takes."""
+    refuse_unknown(given, known)
+    options = dict(given)
+    attempts, after = options.pop("max_attempts", None), options.pop("run_after", None)
+    if attempts is not None:
+        options["max_retries"] = check_whole("max_attempts", attempts, 0, INT32) - 1
+    if after is not None:
+        options["run_at"] = _instant(after)
+    return check_options(options)
 
 
-def submit_options(*given: Mapping[str, Any] | None) -> SubmitOptions:
-    """Checked by the names of this API. Later mappings win."""
+def to_json(given: Mapping[str, Any]) -> str:
+    """RemoteQueue's options as REST takes them."""
+    options: dict[str, Any] = {**from_attempts(given, RemoteOptions.__optional_keys__)}
+    if "max_retries" in options:
+        options["max_attempts"] = options.pop("max_retries") + 1
+    if "run_at" in options:
+        options["run_after"] = options.pop("run_at").isoformat()
+    texts = {name: check_tags(value) if name == "tags" else json.dumps(value) for name, value in options.items()}
+    members = ",".join(f'"{to_camel(name)}":{text}' for name, text in texts.items())
+    return f"{{{members}}}"
+
+
+def enqueue_options(*given: Mapping[str, Any] | None) -> SubmitOptions:
+    """The fluent API's, in either spelling. Later mappings win."""
     chosen: dict[str, Any] = {}
     for each in given:
-        chosen |= _known(each)
-    if chosen.get("tags") is not None:
-        check_tags(chosen["tags"])
-    attempts = chosen.get("max_attempts")
-    return SubmitOptions(
-        max_retries=None if attempts is None else check_whole("max_attempts", attempts, 0, INT32) - 1,
-        run_at=_instant(chosen.get("run_after")),
-        priority=chosen.get("priority"),
-        tags=chosen.get("tags"),
-        timeout_seconds=chosen.get("timeout_seconds"),
-        idempotency_key=chosen.get("idempotency_key"),
-    )
+        chosen |= _plain(each)
+    return from_attempts(chosen, EnqueueOptions.__optional_keys__)
 
 
 def settings(plain: Mapping[str, Any], camel: Mapping[str, Any]) -> dict[str, Any]:
     """A queue's settings by their Python names and in seconds."""
-    unknown = ", ".join(sorted(set(camel).difference(CamelSettings.__annotations__)))
+    unknown = ", ".join(sorted(set(camel).difference(CamelSettings.__optional_keys__)))
     if unknown:
         raise TypeError(f"TaskQueue has no argument {unknown}")
     found = dict(plain)
     for name, value in camel.items():
         if name == "pollInterval" and isinstance(value, (int, float)) and not isinstance(value, bool):
             value = value / 1000
-        found[_CAMEL[name]] = value
+        found[to_snake(name)] = value
     return found
 
 
-def _known(given: object) -> dict[str, Any]:
+def _plain(given: object) -> dict[str, Any]:
+    """By their Python names, without Nones."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise InvalidOption(f"options must be a mapping, got {given!r:.60}", field="options")
+    refuse_unknown(given, EnqueueOptions.__optional_keys__)
     found: dict[str, Any] = {}
     for spelling, value in given.items():
-        name = _CAMEL.get(spelling, spelling)
-        if name not in _KNOWN:
-            raise InvalidOption(f"unknown option {spelling!r:.60}; known: {', '.join(_KNOWN)}", field=str(spelling))
+        name = to_snake(spelling)
         if name in found:
             raise InvalidOption(f"{name} was given in both spellings", field=name)
         if value is not None:
@@ -99,9 +118,7 @@ def _known(given: object) -> dict[str, Any]:
     return found
 
 
-def _instant(value: object) -> datetime | None:
-    if value is None:
-        return None
+def _instant(value: object) -> datetime:
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

@@ -13,7 +13,7 @@ from uuid import UUID
 from typing_extensions import Unpack
 
 from tasklib.api.decorator import submit_sync
-from tasklib.api.options import CamelSettings, EnqueueOptions, settings, submit_options
+from tasklib.api.options import CamelSettings, EnqueueOptions, enqueue_options, settings
 from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.core import codec
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
@@ -186,10 +186,10 @@ class TaskQueue:
         """For the handler of this type, or for the decorated function. `model`: what the payload must fit, too."""
         check_name(type_name, "type")
         handler = self.registry.get(type_name)
-        chosen = submit_options(*options)
+        chosen = enqueue_options(*options)
         own = self._types.get(type_name)
-        if own is not None and own.timeout is not None and chosen.timeout_seconds is None:
-            chosen = replace(chosen, timeout_seconds=own.timeout)
+        if own is not None and own.timeout is not None:
+            chosen.setdefault("timeout_seconds", own.timeout)
         if model is not None and (handler is None or handler.params is not model):
             payload = codec.decode(encode_payload(payload, model, self.engine.config.max_payload_bytes))
         known = handler or default_registry.get(type_name)

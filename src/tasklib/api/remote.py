@@ -10,16 +10,17 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import quote
 from uuid import UUID
 
+from tasklib.api.options import RemoteOptions, to_json
 from tasklib.api.sync import run_sync
 from tasklib.core import codec, errors
-from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
+from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import InvalidInput, MissingExtra, StoreUnavailable, TaskLibError, TaskNotFound
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import INT32, SubmitOptions, check_name, check_run_at, check_tags, check_whole
+from tasklib.core.options import check_name
 from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, is_terminal, not_finished
 
@@ -72,66 +73,18 @@ class RemoteQueue:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit_async(
-        self,
-        name: str,
-        payload: Any,
-        *,
-        max_attempts: int | None = None,
-        run_at: datetime | None = None,
-        timeout_seconds: WholeSeconds | None = None,
-        priority: int | None = None,
-        tags: Mapping[str, Any] | None = None,
-        idempotency_key: str | None = None,
-    ) -> RemoteTask:
+    async def submit_async(self, name: str, payload: Any, **options: Unpack[RemoteOptions]) -> RemoteTask:
         # Checked here as by any other API, and in its words. Each part by itself: what goes around them on the way
         # is no part of what is limited.
         check_name(name)
         text = codec.encode(payload, field="payload", limit=LARGEST_BODY_BYTES)
-        if max_attempts is not None:
-            check_whole("max_attempts", max_attempts, 0, INT32)
-        SubmitOptions(
-            run_at=run_at, timeout_seconds=timeout_seconds, priority=priority, idempotency_key=idempotency_key
-        )
-        options = {
-            "maxAttempts": max_attempts,
-            "runAfter": None if run_at is None else check_run_at(run_at).isoformat(),
-            "timeoutSeconds": in_seconds(timeout_seconds),
-            "priority": priority,
-            "idempotencyKey": idempotency_key,
-        }
-        given = [f'"{key}":{json.dumps(value)}' for key, value in options.items() if value is not None]
-        if tags is not None:
-            given.append(f'"tags":{check_tags(tags)}')
-        body = f'{{"type":{json.dumps(name)},"payload":{text},"options":{{{",".join(given)}}}}}'
+        body = f'{{"type":{json.dumps(name)},"payload":{text},"options":{to_json(options)}}}'
         answer = await self._call("POST", "/api/tasks", body=body)
         return RemoteTask(answer["id"], created="payload" not in answer, validated=answer["validated"])
 
-    def submit(
-        self,
-        name: str,
-        payload: Any,
-        *,
-        max_attempts: int | None = None,
-        run_at: datetime | None = None,
-        timeout_seconds: WholeSeconds | None = None,
-        priority: int | None = None,
-        tags: Mapping[str, Any] | None = None,
-        idempotency_key: str | None = None,
-    ) -> RemoteTask:
+    def submit(self, name: str, payload: Any, **options: Unpack[RemoteOptions]) -> RemoteTask:
         """Stores a task; returns once the server has committed it. With a key it is safe to send again."""
-        return run_sync(
-            self.submit_async(
-                name,
-                payload,
-                max_attempts=max_attempts,
-                run_at=run_at,
-                timeout_seconds=timeout_seconds,
-                priority=priority,
-                tags=tags,
-                idempotency_key=idempotency_key,
-            )
-        )
+        return run_sync(self.submit_async(name, payload, **options))
 
     # -- look ---------------------------------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from tasklib.cli.times import absolute, duration, instant
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput, InvalidOption
-from tasklib.core.options import SubmitOptions
+from tasklib.core.options import SubmitOptions, check_options
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
 from tasklib.engine.engine import Engine
@@ -101,14 +101,16 @@ def submit(
     The name may be one that no worker knows yet: the task then waits for one that does.
     """
     value = _payload(payload, arguments)
-    options = SubmitOptions(
-        delay_seconds=delay,
-        run_at=run_at,
-        max_retries=max_retries,
-        timeout_seconds=None if timeout is None else _whole_seconds(timeout),
-        priority=priority,
-        tags=pairs(tag, "--tag") if tag else None,
-        idempotency_key=key,
+    options = check_options(
+        SubmitOptions(
+            delay_seconds=delay,
+            run_at=run_at,
+            max_retries=max_retries,
+            timeout_seconds=None if timeout is None else _whole_seconds(timeout),
+            priority=priority,
+            tags=pairs(tag, "--tag") if tag else None,
+            idempotency_key=key,
+        )
     )
     task_type = None
     if module:

@@ -4,7 +4,7 @@ TaskLibError
 ├── InvalidInput (ValueError)      a value, option or setting that is refused at the border
 │   ├── TaskValidationError (TypeError)   arguments that the task's model refuses
 │   ├── InvalidValue                      a payload, result or tag that is not portable JSON
-│   ├── InvalidOption                     an option out of its range
+│   ├── InvalidOption                     an option out of its range, or unknown
 │   ├── InvalidConfig                     a setting out of its range, or unknown
 │   ├── InvalidTask, InvalidWorkerId      the claim API's words for the same
 │   └── TaskDefinitionError               a function that cannot be a task

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, TypedDict, cast
 
 from tasklib.core import codec
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
@@ -20,45 +20,48 @@ TAGS_LIMIT = 16 * 1024
 DEFAULT_QUEUE = "default"
 """Of task types that say no other."""
 
-RESERVED = frozenset(
-    {"delay_seconds", "run_at", "max_retries", "timeout_seconds", "priority", "tags", "idempotency_key", "connection"}
-)
-"""Names that a submit takes for itself."""
+
+class CommonOptions(TypedDict, total=False):
+    """What a caller may say of one task, through every API. None: as if it were not given."""
+
+    timeout_seconds: WholeSeconds | None
+    priority: int | None
+    tags: Mapping[str, Any] | None
+    idempotency_key: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitOptions:
-    """What a caller may say about one submit. None: the task type's own value, or the configuration's."""
+class CamelOptions(TypedDict, total=False):
+    """The same in camelCase, where that is another word."""
 
-    delay_seconds: Seconds | None = None
-    run_at: datetime | None = None
-    max_retries: int | None = None
-    timeout_seconds: WholeSeconds | None = None
-    priority: int | None = None
-    tags: Mapping[str, Any] | None = None
-    idempotency_key: str | None = None
-    retry: RetryPolicy | None = None
-
-    def __post_init__(self) -> None:
-        if self.delay_seconds is not None:
-            check_delay(self.delay_seconds)
-            if self.run_at is not None:
-                raise InvalidOption("give delay_seconds or run_at, not both", field="run_at")
-        if self.run_at is not None:
-            check_run_at(self.run_at)
-        if self.max_retries is not None:
-            check_max_retries(self.max_retries)
-        if self.timeout_seconds is not None:
-            check_timeout(self.timeout_seconds)
-        if self.priority is not None:
-            check_whole("priority", self.priority, -INT32 - 1, INT32)
-        if self.idempotency_key is not None:
-            check_key(self.idempotency_key)
-        if self.retry is not None and not isinstance(self.retry, RetryPolicy):
-            raise InvalidOption(f"retry must be a RetryPolicy, got {_shown(self.retry)}", field="retry")
+    timeoutSeconds: WholeSeconds | None
+    idempotencyKey: str | None
 
 
-OPTION_NAMES = RESERVED | set(SubmitOptions.__slots__)
+class SubmitOptions(CommonOptions, total=False):
+    """The options of a submit. Where none is given, the task type's own value holds, or the configuration's."""
+
+    delay_seconds: Seconds | None
+    run_at: datetime | None
+    max_retries: int | None
+    retry: RetryPolicy | None
+
+
+def check_options(given: Mapping[str, Any]) -> SubmitOptions:
+    """The options that were given, by the names of NewTask and as it takes them; Nones are left out."""
+    refuse_unknown(given, SubmitOptions.__optional_keys__)
+    checked = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
+    if "delay_seconds" in checked and "run_at" in checked:
+        raise InvalidOption("give delay_seconds or run_at, not both", field="run_at")
+    return cast(SubmitOptions, checked)
+
+
+def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
+    """Names the option that was probably meant."""
+    for name in given:
+        if name not in known:
+            near = get_close_matches(str(name), known, 1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
+            raise InvalidOption(f"unknown option {_shown(name)}; {hint}", field=str(name))
 
 
 def check_name(name: object, field: str = "name") -> str:
@@ -97,6 +100,16 @@ def check_timeout(value: object) -> int:
     return check_whole("timeout_seconds", in_seconds(value), 1, INT32, " seconds")
 
 
+def check_priority(value: object) -> int:
+    return check_whole("priority", value, -INT32 - 1, INT32)
+
+
+def check_retry(value: object) -> RetryPolicy:
+    if not isinstance(value, RetryPolicy):
+        raise InvalidOption(f"retry must be a RetryPolicy, got {_shown(value)}", field="retry")
+    return value
+
+
 def check_tags(value: object) -> str:
     """Tags as JSON text."""
     if not isinstance(value, Mapping):
@@ -130,3 +143,24 @@ def _shown(value: object) -> str:
     except Exception:
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _checked_tags(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    check_tags(value)
+    return value
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "timeout_seconds": check_timeout,
+    "priority": check_priority,
+    "tags": _checked_tags,
+    "idempotency_key": check_key,
+    "delay_seconds": check_delay,
+    "run_at": check_run_at,
+    "max_retries": check_max_retries,
+    "retry": check_retry,
+}
+
+OPTION_NAMES = frozenset({*_CHECKS, "connection"})
+RESERVED = OPTION_NAMES - {"retry"}
+"""Names that `submit_task` takes for itself. A task may have a parameter called retry."""

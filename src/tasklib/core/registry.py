@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 from tasklib.core import codec
 from tasklib.core.annotations import adapter_config, field_name, is_loose, plain_type, refusal, resolved_hints
 from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
-from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, SubmitOptions, check_name, check_tags
+from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, check_name, check_options
 from tasklib.core.retry import RetryPolicy
 
 Executor = Literal["auto", "process"]
@@ -44,10 +44,8 @@ class TaskOptions:
     """A label by which workers choose what they serve."""
 
     def __post_init__(self) -> None:
-        SubmitOptions(
-            max_retries=self.max_retries, timeout_seconds=self.timeout_seconds, priority=self.priority, retry=self.retry
-        )
-        check_tags(self.tags)
+        own = ("max_retries", "timeout_seconds", "priority", "tags", "retry")
+        check_options({name: getattr(self, name) for name in own})
         check_name(self.queue, "queue")
         if self.executor not in ("auto", "process"):
             raise TaskDefinitionError(f"executor must be 'auto' or 'process', got {self.executor!r}", field="executor")

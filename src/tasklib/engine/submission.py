@@ -12,13 +12,11 @@ import struct
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core import codec
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.core.durations import in_seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.ids import SEQUENCE_BITS, uuid7s
 from tasklib.core.options import SubmitOptions, check_name, check_tags
@@ -78,7 +76,7 @@ class Call(NamedTuple):
     args: Any
     """The keyword arguments, or the payload."""
     options: SubmitOptions = NO_OPTIONS
-    """What the caller says of this task."""
+    """What the caller says of this task, as `check_options` gives it."""
     task_type: TaskType | None = None
     """Where this process knows it; else it is as workers have published it."""
     is_json: bool = True
@@ -105,7 +103,7 @@ def prepare(call: Call, published: PublishedType | None, config: Config) -> Prep
     payload, own, validated = _fitted(call, published, config.max_payload_bytes)
     alike = _alike(call.options, own, config)
     ids = _ids.next(1)
-    new = NewTask(ids[0], call.name, payload, *alike)
+    new = NewTask(ids[0], call.name, payload, **alike)
     if config.middleware:
         new = before_submit(config.middleware, new)
     (trace,) = tracing.submitted(call.name, ids)
@@ -122,13 +120,13 @@ def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Con
     """The same call of a known type with each of these arguments. All are checked before any is stored."""
     assert call.task_type is not None
     payloads = call.task_type.encode_calls(arguments, config.max_payload_bytes)
-    if call.options.idempotency_key is not None and len(payloads) > 1:
+    if "idempotency_key" in call.options and len(payloads) > 1:
         raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
     alike = _alike(call.options, call.task_type.options, config)
     if not payloads:
         return []
     ids = _ids.next(len(payloads))
-    first = NewTask(ids[0], call.name, payloads[0], *alike)
+    first = NewTask(ids[0], call.name, payloads[0], **alike)
     columns: dict[str, Sequence[Any]] = {"id": ids, "kwargs": payloads}
     if config.middleware:
         columns["tags"] = [before_submit(config.middleware, each).tags for each in ColumnBatch(first, **columns)]
@@ -156,28 +154,17 @@ def _fitted(call: Call, published: PublishedType | None, limit: int) -> tuple[st
     return codec.encode(fitting, field="payload", limit=limit), published.task_options(), True
 
 
-def _alike(
-    options: SubmitOptions, own: TaskOptions, config: Config
-) -> tuple[int, float | None, datetime | None, int | None, int, str, str | None, str | None]:
-    """The fields of a NewTask between its payload and its trace: what the caller says; else what the type says; else
-    what the configuration says."""
-    max_retries, timeout, priority = options.max_retries, options.timeout_seconds, options.priority
-    if max_retries is None:
-        max_retries = config.max_retries if own.max_retries is None else own.max_retries
-    if timeout is None:
-        timeout = config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds
-    tags: Mapping[str, Any] | None = options.tags or own.tags
-    if own.tags and options.tags:
-        check_tags(options.tags)
-        tags = {**own.tags, **options.tags}
-    retry = options.retry or own.retry
-    return (
-        max_retries,
-        in_seconds(options.delay_seconds),
-        options.run_at,
-        in_seconds(timeout),
-        own.priority if priority is None else priority,
-        check_tags(tags) if tags else "{}",
-        options.idempotency_key,
-        None if retry is None else retry.to_json(),
-    )
+def _alike(options: SubmitOptions, own: TaskOptions, config: Config) -> dict[str, Any]:
+    """The fields of a NewTask that options decide: what the caller says; else what the type says; else what the
+    configuration says."""
+    chosen: dict[str, Any] = {
+        "max_retries": config.max_retries if own.max_retries is None else own.max_retries,
+        "timeout_seconds": config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds,
+        "priority": own.priority,
+        "retry": own.retry,
+        **options,
+    }
+    retry, tags = chosen.pop("retry"), {**own.tags, **chosen.pop("tags", {})}
+    chosen["retry_policy"] = None if retry is None else retry.to_json()
+    chosen["tags"] = check_tags(tags) if tags else "{}"
+    return chosen
