@@ -1,4 +1,4 @@
-"""What stores are asked with and what they answer: plain values, the same for every engine. The verbs are in `base`."""
+"""What stores are asked with and what they answer: plain values, the same for every engine. Verbs: see `protocol`."""
 
 from __future__ import annotations
 
