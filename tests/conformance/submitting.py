@@ -102,8 +102,10 @@ class Submitting:
             if isinstance(answer, Awaitable):
                 await answer
 
-        with pytest.raises(Unsupported, match="Stranger"):
+        with pytest.raises(Unsupported, match="Stranger") as refusal:
             await submit_on(Stranger())
+        refused_as_a_whole = f"a {store.traits.engine} queue cannot join" in str(refusal.value)
+        assert refused_as_a_whole is not store.traits.joins_transactions
         assert (await store.count(Filter(), 10)).value == 0
 
     async def test_a_name_may_hold_any_text(self, store: Store) -> None:

@@ -17,6 +17,7 @@ from tasklib.cli.times import absolute
 from tasklib.core.errors import MissingExtra
 from tasklib.core.options import check_name
 from tasklib.engine.engine import Engine
+from tasklib.stores.protocol import AccessStore
 from tasklib.stores.values import AuditEntry, Token
 
 _PANEL = "Operations"
@@ -71,7 +72,7 @@ def create(
     text, token = new_token(Role(role.value), label)
 
     async def work(engine: Engine) -> None:
-        store = await engine.store()
+        store: AccessStore = await engine.store()
         await store.add_token(token)
         await store.add_audit([_entry("token-create", token.id, token.label, token.role)])
 
@@ -135,7 +136,7 @@ def revoke(
     check_name(token_id, "id")
 
     async def work(engine: Engine) -> bool:
-        store = await engine.store()
+        store: AccessStore = await engine.store()
         revoked = await store.revoke_token(token_id)
         if revoked:
             await store.add_audit([_entry("token-revoke", token_id)])

@@ -18,7 +18,7 @@ from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine import task_log
 from tasklib.engine.engine import TRIES, Engine, worker_lost_error
 from tasklib.engine.listeners import Settled
-from tasklib.stores.protocol import Store
+from tasklib.stores.protocol import ControlStore, ReadStore, Store, WorkStore
 from tasklib.stores.values import Claimed, ClaimRequest, Controls, Held
 
 POLL_SECONDS = 0.5
@@ -129,7 +129,7 @@ async def retry(engine: Engine, task_id: UUID) -> Task:
     raise TaskConflict(f"task {task_id} changes too fast to be retried", task_id=task_id)
 
 
-async def _next(engine: Engine, store: Store, request: ClaimRequest) -> Claimed:
+async def _next(engine: Engine, store: WorkStore, request: ClaimRequest) -> Claimed:
     """A claim, and a second one if meanwhile something was found that dead workers hold."""
     await engine.recover(at_once=False)
     claimed = await store.claim(request)
@@ -140,7 +140,7 @@ async def _next(engine: Engine, store: Store, request: ClaimRequest) -> Claimed:
     return claimed
 
 
-async def _shown(store: Store, made: Sequence[Claim], lease_seconds: float) -> list[Task]:
+async def _shown(store: ReadStore, made: Sequence[Claim], lease_seconds: float) -> list[Task]:
     if not made:
         return []
     tasks = await store.get([each.id for each in made])
@@ -183,7 +183,7 @@ async def _check_held_back(store: Store, task: Task) -> None:
         raise claims.held_back(found, now)
 
 
-async def _concerning(store: Store, name: str) -> list[Controls]:
+async def _concerning(store: ControlStore, name: str) -> list[Controls]:
     controls = await store.controls()
     return [controls[each] for each in ("", name) if each in controls]
 

@@ -10,7 +10,7 @@ from tasklib.core.decide import WriteResult
 from tasklib.core.errors import QueueInUse
 from tasklib.engine.diagnose import is_live
 from tasklib.engine.engine import Engine
-from tasklib.stores.protocol import Store
+from tasklib.stores.protocol import AccessStore, ControlStore
 from tasklib.stores.values import ControlChange, Filter
 
 BATCH = 500
@@ -36,7 +36,8 @@ async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None
     await _check_at_rest(source, "the queue to copy from")
     await _check_at_rest(target, "the queue to copy to")
     reading, writing = await source.store(), await target.store()
-    await _copy_settings(reading, writing)
+    await _copy_controls(reading, writing)
+    await _copy_tokens(reading, writing)
     done = Copied(total=await _size(source))
     cursor: UUID | None = None
     while True:
@@ -71,7 +72,7 @@ async def _size(engine: Engine) -> int:
     )
 
 
-async def _copy_settings(source: Store, target: Store) -> None:
+async def _copy_controls(source: ControlStore, target: ControlStore) -> None:
     for name, each in (await source.controls()).items():
         change = ControlChange(
             name=name,
@@ -81,6 +82,9 @@ async def _copy_settings(source: Store, target: Store) -> None:
             concurrency=each.concurrency,
         )
         await target.control(change)
+
+
+async def _copy_tokens(source: AccessStore, target: AccessStore) -> None:
     known = {token.id for token in await target.tokens()}
     for token in await source.tokens():
         if token.revoked_at is None and token.id not in known:

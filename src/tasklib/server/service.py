@@ -26,6 +26,7 @@ from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
 from tasklib.server.tokens import Identity, TokenStore
 from tasklib.server.views import detail_view, task_view
+from tasklib.stores.protocol import AccessStore
 from tasklib.stores.values import AuditEntry
 
 log = logging.getLogger("tasklib.server")
@@ -74,7 +75,8 @@ class Service:
             for task_id, name in subjects
         ]
         try:
-            await (await self.engine.store()).add_audit(entries)
+            store: AccessStore = await self.engine.store()
+            await store.add_audit(entries)
         except StoreError as error:
             log.warning("the audit entry of %s by %s could not be kept: %s", action, who.label, error)
 

@@ -16,6 +16,7 @@ from tasklib.core.errors import StoreError
 from tasklib.core.options import check_name
 from tasklib.engine.engine import Engine
 from tasklib.server.settings import ServerSettings
+from tasklib.stores.protocol import AccessStore
 from tasklib.stores.values import Token
 
 log = logging.getLogger("tasklib.server")
@@ -127,7 +128,8 @@ class TokenStore:
     async def _read(self) -> None:
         now = time.monotonic()
         try:
-            tokens = await (await self._engine.store()).tokens()
+            store: AccessStore = await self._engine.store()
+            tokens = await store.tokens()
         except StoreError:
             if self._read_at is None:
                 raise

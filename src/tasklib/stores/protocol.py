@@ -1,4 +1,5 @@
-"""The seam between decisions and engines: few verbs, with their contracts in the docstrings.
+"""The seam between decisions and engines: small protocols by subject, with the contracts of their verbs in the
+docstrings. `Store` is their sum.
 
 Rules that hold for every verb:
 
@@ -44,16 +45,16 @@ from tasklib.stores.values import (
 )
 
 
-class Store(Protocol):
-    """One engine's hold on the tables. An instance belongs to the event loop it was opened in."""
+class Lifecycle(Protocol):
+    """Opening, closing, and the clock."""
 
     @property
-    def traits(self) -> Traits: ...
+    def traits(self) -> Traits:
+        """What this engine can and cannot do."""
+        ...
 
     clock_offset: float
     """Seconds added to the engine's clock. Tests move it; everybody else leaves it at zero."""
-
-    # -- life ---------------------------------------------------------------------------------------------------------
 
     async def open(self) -> None:
         """Connects; gives an empty database its schema; refuses an older, newer or foreign one with SchemaMismatch.
@@ -72,7 +73,9 @@ class Store(Protocol):
         """The clock that leases and heartbeats are judged by. The same, unless the store's can be set meanwhile."""
         ...
 
-    # -- submit -------------------------------------------------------------------------------------------------------
+
+class WorkStore(Protocol):
+    """The road of a task: submit, claim, settle, and the leases in between."""
 
     async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
@@ -85,13 +88,6 @@ class Store(Protocol):
         """The same on the caller's own connection, inside the caller's transaction. A sync connection is used at once,
         in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""
         ...
-
-    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
-        """Writes whole records of another queue as they are, each whole or not at all: applied; already, where that
-        very record is here; lost, where another one has its id or its idempotency key. Finished ones are counted."""
-        ...
-
-    # -- work ---------------------------------------------------------------------------------------------------------
 
     async def claim(self, request: ClaimRequest) -> Claimed:
         """Picks due tasks in order (priority descending, created_at, id), marks them running under the worker and
@@ -117,55 +113,14 @@ class Store(Protocol):
         """Prolongs leases from now; versions stay. A lease that ran out but was not taken is still its holder's."""
         ...
 
-    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
-        """Records that the worker lives."""
-        ...
-
-    async def deregister_worker(self, worker_id: str) -> None:
-        """Records that the worker stopped by itself."""
-        ...
-
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         """Running tasks whose lease ran out, or whose worker has registered and then been silent for longer than
         `dead_after_seconds` or has said goodbye."""
         ...
 
-    # -- task types ---------------------------------------------------------------------------------------------------
 
-    async def publish(self, types: Sequence[PublishedType]) -> None:
-        """Keeps what a worker tells of its types; who tells last is believed."""
-        ...
-
-    async def published(self) -> list[PublishedType]:
-        """All types that any worker has told of, by name."""
-        ...
-
-    # -- operate ------------------------------------------------------------------------------------------------------
-
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
-        """Marks running tasks as asked to stop and returns which; versions stay. Those who listen are told."""
-        ...
-
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
-        """Deletes finished tasks, each under its version."""
-        ...
-
-    async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
-    ) -> int:
-        """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
-        (dry run: how many there are, `limit` aside)."""
-        ...
-
-    async def sample_backlog(self) -> None:
-        """Keeps how old the backlog of each type is now, once in a minute however many ask."""
-        ...
-
-    async def compact_stats(self) -> None:
-        """Housekeeping beside the tasks: merges counters, forgets workers long gone."""
-        ...
-
-    # -- look ---------------------------------------------------------------------------------------------------------
+class ReadStore(Protocol):
+    """Looking at tasks and at what has been counted of them. Nothing is written."""
 
     async def get(self, ids: Sequence[UUID]) -> list[Task | None]: ...
 
@@ -187,12 +142,44 @@ class Store(Protocol):
         ...
 
     async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        """What `sample` saw since then, oldest first."""
+        """What `sample_backlog` saw since then, oldest first."""
+        ...
+
+    def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
+        """Yields the task as it is now, then again whenever it may have finished; woken, with slow polling as the
+        fallback. Ends when the caller stops asking."""
+        ...
+
+
+class FleetStore(Protocol):
+    """Workers: who lives, which task types they have published, and how they are woken."""
+
+    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
+        """Records that the worker lives."""
+        ...
+
+    async def deregister_worker(self, worker_id: str) -> None:
+        """Records that the worker stopped by itself."""
         ...
 
     async def workers(self) -> list[WorkerInfo]: ...
 
-    # -- control ------------------------------------------------------------------------------------------------------
+    async def publish(self, types: Sequence[PublishedType]) -> None:
+        """Keeps what a worker tells of its types; who tells last is believed."""
+        ...
+
+    async def published(self) -> list[PublishedType]:
+        """All types that any worker has told of, by name."""
+        ...
+
+    def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
+        """Calls `wake` in this loop whenever something may be claimable, was asked to stop, or a control changed. A
+        hint, never the truth: it may come late, twice or not at all. Returns how to stop."""
+        ...
+
+
+class ControlStore(Protocol):
+    """Pauses and limits."""
 
     async def controls(self) -> dict[str, Controls]:
         """All that is set, by name; the empty name is for all types."""
@@ -202,7 +189,9 @@ class Store(Protocol):
         """Changes what is given and wakes everybody."""
         ...
 
-    # -- tokens and audit -------------------------------------------------------------------------------------------
+
+class AccessStore(Protocol):
+    """Tokens of the server, and the audit trail of operators."""
 
     async def add_token(self, token: Token) -> None: ...
 
@@ -222,17 +211,44 @@ class Store(Protocol):
         """The latest actions, newest first: on one task, or all."""
         ...
 
-    # -- wake ---------------------------------------------------------------------------------------------------------
 
-    def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
-        """Calls `wake` in this loop whenever something may be claimable, was asked to stop, or a control changed. A
-        hint, never the truth: it may come late, twice or not at all. Returns how to stop."""
+class UpkeepStore(Protocol):
+    """What operators and janitors do to tasks, and to what is kept beside them."""
+
+    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+        """Marks running tasks as asked to stop and returns which; versions stay. Those who listen are told."""
         ...
 
-    def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
-        """Yields the task as it is now, then again whenever it may have finished; woken, with slow polling as the
-        fallback. Ends when the caller stops asking."""
+    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
+        """Deletes finished tasks, each under its version."""
         ...
+
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+    ) -> int:
+        """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
+        (dry run: how many there are, `limit` aside)."""
+        ...
+
+    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
+        """Writes whole records of another queue as they are, each whole or not at all: applied; duplicate, where
+        that very record is here; stale, where another one has its id or its idempotency key. Finished ones are
+        counted."""
+        ...
+
+    async def compact_stats(self) -> None:
+        """Housekeeping beside the tasks: merges counters, forgets workers long gone."""
+        ...
+
+    async def sample_backlog(self) -> None:
+        """Keeps how old the backlog of each type is now, once in a minute however many ask."""
+        ...
+
+
+class Store(Lifecycle, WorkStore, ReadStore, FleetStore, ControlStore, AccessStore, UpkeepStore, Protocol):
+    """One engine's hold on the tables. An instance belongs to the event loop it was opened in.
+
+    What needs a part of it asks for that part: its signature then says what it can do to the queue."""
 
 
 @runtime_checkable

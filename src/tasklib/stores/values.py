@@ -1,4 +1,4 @@
-"""What stores are asked with and what they answer: plain values, the same for every engine. The verbs are in `base`."""
+"""What stores are asked with and what they answer: plain values, the same for every engine. Verbs: see `protocol`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
+from tasklib.core.errors import Unsupported
 from tasklib.core.limits import UNSET as UNSET
 from tasklib.core.limits import ControlChange as ControlChange
 from tasklib.core.limits import Controls as Controls
@@ -24,6 +25,14 @@ class Traits:
     shared_between_processes: bool = True
     wakes: bool = True
     """False: no wake-ups can be had (PgBouncer in transaction mode), so polling must not back off."""
+    joins_transactions: bool = True
+    """Tasks can be submitted in the caller's own transaction."""
+    drains_in_transactions: bool = False
+    """Tasks can be claimed and settled in the caller's own transaction, for tests."""
+
+    def unsupported(self, what: str, instead: str) -> Unsupported:
+        """The refusal of what this engine cannot do."""
+        return Unsupported(f"a {self.engine} queue cannot {what}: {instead}")
 
 
 class Inserted(NamedTuple):

@@ -10,7 +10,7 @@ import random
 import secrets
 import time
 from collections.abc import Awaitable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
 from tasklib.api.sync import run_in_new_thread, run_sync
@@ -31,6 +31,7 @@ from tasklib.worker import runner
 from tasklib.worker.in_flight import Execution
 
 if TYPE_CHECKING:
+    from tasklib.stores.sql.postgres import PostgresStore
     from tasklib.stores.sql.postgres.inside import Inside
 
 T = TypeVar("T")
@@ -192,14 +193,9 @@ def _inside(engine: Engine, connection: object) -> Inside | None:
     if is_in_memory(engine):
         return None
     store = engine.new_store()
-    if store.traits.engine != "postgresql":
-        raise Unsupported(
-            f"a {store.traits.engine} queue cannot be drained on a connection: use PostgreSQL, or a queue in memory"
-        )
-    from tasklib.stores.sql.postgres import PostgresStore  # here, as its driver need not be installed
-
-    assert isinstance(store, PostgresStore)
-    return store.inside(connection)
+    if not store.traits.drains_in_transactions:
+        raise store.traits.unsupported("be drained on a connection", "use PostgreSQL, or a queue in memory")
+    return cast("PostgresStore", store).inside(connection)
 
 
 def is_in_memory(engine: Engine) -> bool:

@@ -21,6 +21,7 @@ from tasklib.core.task import Claim
 from tasklib.engine import task_log
 from tasklib.engine.engine import Engine
 from tasklib.engine.listeners import Settled, listening
+from tasklib.stores.protocol import WorkStore
 from tasklib.worker.in_flight import Execution, InFlight
 from tasklib.worker.outage import Outage
 from tasklib.worker.prefetch import RunTimes
@@ -127,7 +128,7 @@ class Completer:
     async def _write(self, changes: list[Change], batch: list[tuple[Execution, Outcome]]) -> list[WriteResult]:
         """Tries until it is written. The guards see to it that this can do no harm, however late it is. Once all leases
         of the batch are over, others have taken them back."""
-        store = await self._engine.store()
+        store: WorkStore = await self._engine.store()
         delay = 0.05
         while True:
             try:

@@ -16,7 +16,7 @@ from tasklib.core.outcome import Outcome, Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
-from tasklib.stores.protocol import Store
+from tasklib.stores.protocol import ControlStore, FleetStore, WorkStore
 from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, Held, Hint
 from tasklib.worker.completer import Completer
 from tasklib.worker.executors.slots import Executor, Slots
@@ -157,7 +157,7 @@ class Fetcher:
             target = 0
         return self._isolation.room(wanted, max(0, target - waiting))
 
-    async def _claim(self, store: Store, wanted: int, prefetch: int) -> Claimed | None:
+    async def _claim(self, store: WorkStore, wanted: int, prefetch: int) -> Claimed | None:
         names = self._names()
         if not names:
             return Claimed([], None)
@@ -190,7 +190,7 @@ class Fetcher:
             self._heartbeat.look_at(hint.ids)
         return claimed
 
-    async def _reclaim_orphans(self, store: Store) -> None:
+    async def _reclaim_orphans(self, store: WorkStore) -> None:
         """A claim's reply may have been lost: whatever runs under this worker's id and was never begun is its to run.
         What was given up is not: its attempt had its start."""
         asked_at = time.monotonic()
@@ -207,7 +207,7 @@ class Fetcher:
             # Their leases began some time before: no longer than one call may take.
             await self._dispatch(store, orphans, asked_at - self._engine.config.call_timeout_seconds)
 
-    async def _dispatch(self, store: Store, claims: Sequence[Claim], asked_at: float) -> None:
+    async def _dispatch(self, store: WorkStore, claims: Sequence[Claim], asked_at: float) -> None:
         unregistered = []
         executions = []
         for claim in claims:
@@ -245,7 +245,7 @@ class Fetcher:
             self._slots.fill()
         self._look_later()
 
-    async def _return(self, store: Store, unregistered: Sequence[Claim]) -> None:
+    async def _return(self, store: WorkStore, unregistered: Sequence[Claim]) -> None:
         """Their type was unregistered after the claim was sent."""
         policy = self._engine.config.retry_policy
         try:
@@ -253,7 +253,7 @@ class Fetcher:
         except TRANSIENT as error:
             log.warning("cannot give back %d tasks before their lease runs out: %s", len(unregistered), error)
 
-    async def _note_busy(self, store: Store, full: bool) -> None:
+    async def _note_busy(self, store: FleetStore, full: bool) -> None:
         """Wake-ups cost those who submit: a worker that always finds work asks for none."""
         now = time.monotonic()
         if not full:
@@ -268,7 +268,7 @@ class Fetcher:
             self._heartbeat.listening = False
             await self._tell(store)
 
-    async def _tell(self, store: Store) -> None:
+    async def _tell(self, store: FleetStore) -> None:
         try:
             await store.heartbeat(self._heartbeat.about())
             await self._engine.publish(self._registry.of(self._names()))
@@ -300,7 +300,7 @@ class Fetcher:
         if oldest is not None and self._slots.waiting and time.monotonic() - oldest > PREFETCHED_SECONDS:
             self.give_back()
 
-    async def _free_paused(self, store: Store) -> None:
+    async def _free_paused(self, store: ControlStore) -> None:
         """Claims that wait for their start go back when their type is paused."""
         if not self._slots.waiting:
             return

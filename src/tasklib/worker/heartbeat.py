@@ -21,7 +21,7 @@ from tasklib.core.outcome import Failed
 from tasklib.engine import task_log
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
-from tasklib.stores.protocol import Store
+from tasklib.stores.protocol import Store, WorkStore
 from tasklib.stores.values import Held, WorkerHeartbeat
 from tasklib.worker import runner
 from tasklib.worker.executors.slots import Executor, Slots
@@ -175,13 +175,13 @@ class Heartbeat:
         self._confirmed = sent
         await self._extend(store, self._in_flight.held(older_than=sent - self._config.beat_seconds / 2))
 
-    async def _look(self, store: Store) -> None:
+    async def _look(self, store: WorkStore) -> None:
         """What was heard is a hint; the store's answer is what counts."""
         asked, self._maybe_cancelled = self._maybe_cancelled, set()
         in_flight = [each for each in asked if each in self._in_flight and each.stop is None]
         await self._extend(store, [Held(each.claim.id, each.claim.version) for each in in_flight])
 
-    async def _extend(self, store: Store, held: list[Held]) -> None:
+    async def _extend(self, store: WorkStore, held: list[Held]) -> None:
         """Prolongs leases, and stops what is no longer to run."""
         if not held:
             return

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.task import TaskState
 from tasklib.engine.engine import Engine
+from tasklib.stores.protocol import UpkeepStore
 
 log = logging.getLogger("tasklib.worker")
 
@@ -65,10 +66,13 @@ class Janitor:
         return removed
 
     async def _tidy(self) -> None:
-        await (await self._engine.store()).compact_stats()
+        await (await self._upkeep()).compact_stats()
 
     async def _sample(self) -> None:
-        await (await self._engine.store()).sample_backlog()
+        await (await self._upkeep()).sample_backlog()
+
+    async def _upkeep(self) -> UpkeepStore:
+        return await self._engine.store()
 
     async def _every(self, seconds: float, chore: Callable[[], Awaitable[object]]) -> None:
         """Spread in time, so that a fleet's janitors do not come all at once."""

@@ -106,9 +106,9 @@ class IndexBesideAModel(RuleBasedStateMachine):
         no_prefetch=st.booleans(),
     )
     def put_waiting(
-        self, task: bytes, name: str, state: str, priority: int, created: int, delay: int, alone: bool
+        self, task: bytes, name: str, state: str, priority: int, created: int, delay: int, no_prefetch: bool
     ) -> None:
-        note = Note(state, name, priority, EPOCH + created, self.now + delay, alone, None, None, None)
+        note = Note(state, name, priority, EPOCH + created, self.now + delay, no_prefetch, None, None, None)
         self.forget(task)
         self.waiting[task] = note
         due = note.due <= max(self.now, note.created)

@@ -185,5 +185,5 @@ async def test_full_is_an_error_and_passes(nats_url: str):
 
 
 async def test_the_callers_transaction_is_refused_by_name(store: NatsStore):
-    with pytest.raises(Unsupported, match="NATS cannot join"):
+    with pytest.raises(Unsupported, match="nats queue cannot join"):
         store.insert_on(object(), [new_task()])

@@ -11,6 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import nats.errors
@@ -33,24 +34,10 @@ _CONNECT_SECONDS = 5.0
 _ATTEMPT_SECONDS = 2.5
 """How long an answer is waited for before it is looked up whether the call was carried out."""
 _CANCEL_SECONDS = 0.05
+_LOOK_SECONDS = 0.1
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 _BUFFERED_BYTES = 16 * 1024 * 1024
-
-
-class _Client(Client):
-    @staticmethod
-    def _parse_header_lines(raw: bytes) -> dict[str, str]:
-        """nats-py checks each letter of each header's name; what is read here was written by servers and by us."""
-        lines = raw.decode("utf-8", "replace").split("\r\n")
-        return dict([line.split(": ", 1) for line in lines if ": " in line])
-
-    async def _close(self, status: int, do_cbs: bool = True) -> None:
-        """nats-py first sends what is left. On a line that is lost that fails, and then it neither closes the line nor
-        tells anybody: the store would wait for it forever."""
-        if self._err is not None:
-            self._pending, self._pending_data_size = [], 0
-        await super()._close(status, do_cbs)
 
 
 class Connection:
@@ -129,42 +116,44 @@ class Connection:
             raise Again("not connected")
         return self._client
 
-    def reply(self, handle: Callable[[Msg | None], None]) -> str:
-        """A subject to reply to; `handle` gets every message that comes there, or there with a dash and a number behind
-        it, until `forget`."""
-        self._tokens += 1
-        token = str(self._tokens)
-        self._waiting[token] = handle
-        return f"{self._inbox}.{token}"
-
-    def forget(self, subject: str) -> None:
-        self._waiting.pop(subject.rpartition(".")[2], None)
-
-    async def ask(self, subject: str, payload: bytes = b"", headers: dict[str, str] | None = None) -> Msg:
-        """One question, one answer."""
+    async def exchange(
+        self, send: Callable[[Client, str], Awaitable[None]], take: Callable[[Msg], T | None], seconds: float
+    ) -> T:
+        """Calls `send` with a subject to reply to, and `take` with every message that comes there, or there with a dash
+        and a number behind it, until it returns something or raises."""
         client = self.client
-        answer: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def handle(message: Msg | None) -> None:
             if answer.done():
                 return
-            if message is None:
-                answer.set_exception(Again("the connection was lost"))
+            try:
+                if message is None:
+                    raise Again("the connection was lost")
+                taken = take(message)
+            except Exception as error:
+                answer.set_exception(error)
             else:
-                answer.set_result(message)
+                if taken is not None:
+                    answer.set_result(taken)
 
-        reply = self.reply(handle)
+        self._tokens += 1
+        token = str(self._tokens)
+        self._waiting[token] = handle
         try:
-            await client.publish(subject, payload, reply, headers)
-            async with asyncio.timeout(_ATTEMPT_SECONDS):
-                message = await answer
+            await send(client, f"{self._inbox}.{token}")
+            async with asyncio.timeout(seconds):
+                return await answer
         finally:
-            self.forget(reply)
+            self._waiting.pop(token, None)
             if answer.done() and not answer.cancelled():
-                answer.exception()
-        if message.headers is not None and message.headers.get("Status") == "503":
-            raise Again("JetStream does not answer: it is off, or has no leader at the moment")
-        return message
+                answer.exception()  # seen, also where sending has failed before it
+
+    async def ask(self, subject: str, payload: bytes = b"", headers: dict[str, str] | None = None) -> Msg:
+        """One question, one answer."""
+        return await self.exchange(
+            lambda client, reply: client.publish(subject, payload, reply, headers), _answer, _ATTEMPT_SECONDS
+        )
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Calls `work`, again and again while it gets no answer, until the call's deadline."""
@@ -212,7 +201,7 @@ class Connection:
             pause = _FIRST_PAUSE
             self._refused = None
             self._connected.set()
-            await gone.wait()
+            await self._until_lost(gone)
             self._connected.clear()
             client, self._client = self._client, None
             self._tell("the connection to NATS was lost%s", "")
@@ -222,11 +211,20 @@ class Connection:
             for call in list(self._lost):
                 call()
 
+    async def _until_lost(self, gone: asyncio.Event) -> None:
+        """nats-py closes a lost connection by sending what is left first. Where that fails or hangs it tells nobody,
+        but it has called itself closed before: so that is looked at, too."""
+        while self._client is not None and not self._client.is_closed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_SECONDS):
+                    await gone.wait()
+                    return
+
     async def _connect(self) -> asyncio.Event:
         """Tries each server once. The event is set when the connection is lost."""
         failure: Exception = nats.errors.NoServersError()
         for server in random.sample(self._servers, len(self._servers)):
-            client, gone = _Client(), asyncio.Event()
+            client, gone = Client(), asyncio.Event()
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS):
                     await client.connect(server, **self._options(gone))
@@ -304,6 +302,12 @@ class Connection:
         if now - self._told_at >= 10:
             self._told_at = now
             log.warning(message, detail)
+
+
+def _answer(message: Msg) -> Msg:
+    if message.headers is not None and message.headers.get("Status") == "503":
+        raise Again("JetStream does not answer: it is off, or has no leader at the moment")
+    return message
 
 
 def _lasting(error: Exception) -> StoreError | None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from tasklib.core.errors import InvalidValue, StoreRefused
@@ -168,29 +169,18 @@ class KeyValueStore:
 
     async def _gather(self, request: dict[str, Any]) -> tuple[list[Msg], Msg]:
         """All messages of an answer, and the one that ends it."""
-        client = self.connection.client
         messages: list[Msg] = []
-        ended: asyncio.Future[Msg] = asyncio.get_running_loop().create_future()
 
-        def handle(message: Msg | None) -> None:
-            if ended.done():
-                return
-            if message is None:
-                ended.set_exception(Again("the connection was lost"))
-            elif message.headers is not None and "Status" in message.headers:
-                ended.set_result(message)
-            else:
-                messages.append(message)
+        def take(message: Msg) -> Msg | None:
+            if message.headers is not None and "Status" in message.headers:
+                return message
+            messages.append(message)
+            return None
 
-        reply = self.connection.reply(handle)
-        try:
-            await client.publish(f"$JS.API.DIRECT.GET.{self.address.stream}", json.dumps(request).encode(), reply)
-            async with asyncio.timeout(_GATHER_SECONDS):
-                last = await ended
-        finally:
-            self.connection.forget(reply)
-            if ended.done() and not ended.cancelled():
-                ended.exception()
+        subject, payload = f"$JS.API.DIRECT.GET.{self.address.stream}", json.dumps(request).encode()
+        last = await self.connection.exchange(
+            lambda client, reply: client.publish(subject, payload, reply), take, _GATHER_SECONDS
+        )
         status = (last.headers or {})["Status"]
         if status == "503":
             raise Again("nobody answers for the bucket at the moment")
@@ -239,40 +229,23 @@ class KeyValueStore:
         return sequences
 
     async def _write_each(self, writes: Sequence[Write]) -> list[int]:
-        client = self.connection.client
-        answers: list[bytes] = [b""] * len(writes)
-        left = len(writes)
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        answers: dict[int, bytes] = {}
 
-        def handle(message: Msg | None) -> None:
-            nonlocal left
-            if ended.done():
-                return
-            if message is None:
-                ended.set_exception(Again("the connection was lost"))
-                return
-            if message.headers is not None and message.headers.get("Status") == "503":
-                ended.set_exception(Again("JetStream has no leader at the moment"))
-                return
-            answers[int(message.subject.rpartition("-")[2])] = message.data
-            left -= 1
-            if not left:
-                ended.set_result(None)
-
-        reply = self.connection.reply(handle)
-        try:
+        async def send(client: Client, reply: str) -> None:
             for place, write in enumerate(writes):
                 subject, data, headers = self._message(write, {})
                 await client.publish(subject, data, f"{reply}-{place}", headers)
-            async with asyncio.timeout(_GATHER_SECONDS):
-                await ended
-        finally:
-            self.connection.forget(reply)
-            if ended.done() and not ended.cancelled():
-                ended.exception()
+
+        def take(message: Msg) -> dict[int, bytes] | None:
+            if message.headers is not None and message.headers.get("Status") == "503":
+                raise Again("JetStream has no leader at the moment")
+            answers[int(message.subject.rpartition("-")[2])] = message.data
+            return answers if len(answers) == len(writes) else None
+
+        await self.connection.exchange(send, take, _GATHER_SECONDS)
         sequences = []
         failure: Exception | None = None
-        for answer in map(json.loads, answers):
+        for answer in (json.loads(answers[place]) for place in range(len(writes))):
             try:
                 sequences.append(self._sequence(answer))
             except Conflict:

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tasklib.core.decide import Change, WriteResult
-from tasklib.core.errors import StoreClosed, Unsupported
+from tasklib.core.errors import StoreClosed
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.nats import access, checkup, operate, schema
@@ -47,7 +47,7 @@ from tasklib.stores.values import (
     WorkerInfo,
 )
 
-_TRAITS = Traits(engine="nats")
+_TRAITS = Traits(engine="nats", joins_transactions=False)
 
 
 class NatsStore:
@@ -116,9 +116,9 @@ class NatsStore:
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         kind = type(connection)
-        raise Unsupported(
-            f"a submit on the caller's own connection ({kind.__module__}.{kind.__qualname__}): NATS cannot join a "
-            "database transaction; submit after it has committed, with an idempotency key"
+        raise _TRAITS.unsupported(
+            f"join the transaction of {kind.__module__}.{kind.__qualname__}",
+            "submit after it has committed, with an idempotency key",
         )
 
     async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:

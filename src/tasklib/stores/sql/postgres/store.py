@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from tasklib.core.errors import StoreClosed
@@ -20,8 +21,8 @@ from tasklib.stores.values import (
     Traits,
 )
 
-_TRAITS = Traits(engine="postgresql")
-_POOLED = Traits(engine="postgresql", wakes=False)
+_TRAITS = Traits(engine="postgresql", drains_in_transactions=True)
+_POOLED = replace(_TRAITS, wakes=False)
 
 
 class PostgresStore(SqlStore):
