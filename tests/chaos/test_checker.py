@@ -173,7 +173,7 @@ DOCTORED: list[tuple[str, str, Doctor]] = [
     ("versions only grow", "from version 2 to 2", lambda h: rows(h)[11].__setitem__(VERSION, 2)),
     ("versions only grow", "and then at", lambda h: lines(h, "claim")[2]["claims"][0].__setitem__(1, 3)),
     ("told the truth", "of which nothing", lambda h: lines(h, "claim")[4]["claims"][0].__setitem__(1, 9)),
-    ("told the truth", "was already", lambda h: rows(h)[13].__setitem__(STATE, "cancelled")),
+    ("told the truth", "was duplicate", lambda h: rows(h)[13].__setitem__(STATE, "cancelled")),
     ("told the truth", "reported as deleted", lambda h: h.append({"event": "deleted", "guards": [[A, 6, "applied"]]})),
     ("rows match the ledger", "is shown as", lambda h: final(h)[0].__setitem__(VERSION, 5)),
 ]
