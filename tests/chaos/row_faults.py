@@ -142,7 +142,7 @@ async def _stale_outcome(world: World) -> None:
             mark = secrets.token_hex(8)
             world.history.note("start", id=str(claim.id), attempt=claim.attempt, mark=mark)
             outcome = Completed(json.dumps({"value": {"mark": mark}}))
-            write_results += await store.settle([decide.settle(claim, outcome, engine.config.retry_policy)])
+            write_results += await store.settle([decide.settle(claim, outcome, engine.config.default_retry)])
         assert write_results[0] is WriteResult.STALE, (
             f"a stale outcome was {write_results[0]}, the right one {write_results[1]}"
         )

@@ -103,7 +103,7 @@ def test_configuration(monkeypatch: pytest.MonkeyPatch):
     assert (config.max_retries, config.base_retry_delay_seconds, config.retry_backoff_multiplier) == (3, 5.0, 2.0)
     assert (config.lock_timeout_seconds, config.default_task_timeout_seconds, config.worker_id) == (600, None, None)
     # "Default: 5s, 10s, 20s, then fail"
-    assert [config.retry_policy.delay(retry) for retry in (1, 2, 3)] == [5, 10, 20]
+    assert [config.default_retry.delay(retry) for retry in (1, 2, 3)] == [5, 10, 20]
 
 
 async def test_worker_concurrency(engine: Engine, names: dict[str, Any]):

@@ -96,7 +96,7 @@ async def settle(engine: Engine, task_id: UUID, worker_id: str, version: int | N
     for _ in range(TRIES):
         task = await engine.get_or_raise(task_id)
         held = claims.holding(task, worker_id, version)
-        change = decide.unmeasured(decide.settle(held, outcome, engine.config.retry_policy, random.uniform(-1, 1)))
+        change = decide.unmeasured(decide.settle(held, outcome, engine.config.default_retry, random.uniform(-1, 1)))
         if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
             task_log.ended(held, outcome, due_in=change.due_in)
             await engine.announce([Settled(held, change, outcome)])

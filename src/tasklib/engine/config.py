@@ -132,7 +132,7 @@ class Config(BaseSettings):
         return min(10.0, max(0.25, min(self.lock_timeout_seconds, self.dead_after_seconds) / 4))
 
     @property
-    def retry_policy(self) -> RetryPolicy:
+    def default_retry(self) -> RetryPolicy:
         return RetryPolicy(
             base=self.base_retry_delay_seconds,
             multiplier=self.retry_backoff_multiplier,

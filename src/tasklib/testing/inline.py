@@ -132,7 +132,7 @@ class Inline:
         task_log.started(claim)
         outcome = await self._called(claim, task_type)
         config = self._engine.config
-        change = decide.settle(claim, outcome, config.retry_policy, random.uniform(-1.0, 1.0))
+        change = decide.settle(claim, outcome, config.default_retry, random.uniform(-1.0, 1.0))
         await self._settle(change)
         task_log.ended(claim, outcome, due_in=change.due_in)
         if listening(config.middleware):

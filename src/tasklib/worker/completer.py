@@ -39,7 +39,7 @@ class Completer:
         self, engine: Engine, in_flight: InFlight, run_times: RunTimes, outage: Outage, settled: Callable[[], None]
     ) -> None:
         self._engine = engine
-        self._policy = engine.config.retry_policy
+        self._policy = engine.config.default_retry
         self._listening = listening(engine.config.middleware)
         self._in_flight = in_flight
         self._run_times = run_times

@@ -247,7 +247,7 @@ class Fetcher:
 
     async def _return(self, store: WorkStore, unregistered: Sequence[Claim]) -> None:
         """Their type was unregistered after the claim was sent."""
-        policy = self._engine.config.retry_policy
+        policy = self._engine.config.default_retry
         try:
             await store.settle([decide.settle(claim, Released(), policy) for claim in unregistered])
         except TRANSIENT as error:
