@@ -49,9 +49,7 @@ class Lifecycle(Protocol):
     """Opening, closing, and the clock."""
 
     @property
-    def traits(self) -> Traits:
-        """What this engine can and cannot do."""
-        ...
+    def traits(self) -> Traits: ...
 
     clock_offset: float
     """Seconds added to the engine's clock. Tests move it; everybody else leaves it at zero."""

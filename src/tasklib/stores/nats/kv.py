@@ -275,8 +275,11 @@ class KeyValueStore:
             headers["Nats-TTL"] = _MARKER_TTL
         return self.address.prefix + write.key, write.data, headers
 
-    async def update(self, key: str, change: Callable[[Entry | None], bytes | None]) -> bytes | None:
-        """Reads, changes and writes a small entry until nobody came in between. None from `change`: leave it."""
+    async def update(
+        self, key: str, change: Callable[[Entry | None], bytes | None], *, noted: bool = False
+    ) -> bytes | None:
+        """Reads, changes and writes a small entry until nobody came in between. None from `change`: leave it. `noted`:
+        the feed, which has headers only, is to tell what it holds."""
 
         async def work() -> bytes | None:
             while True:
@@ -285,7 +288,8 @@ class KeyValueStore:
                 if data is None:
                     return None
                 try:
-                    await self.write([Write(key, 0 if entry is None else entry.revision, data)])
+                    note = data.decode() if noted else None
+                    await self.write([Write(key, 0 if entry is None else entry.revision, data, note)])
                 except Conflict:
                     continue
                 return data

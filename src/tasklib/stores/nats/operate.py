@@ -216,19 +216,13 @@ async def controls(kv: KeyValueStore) -> dict[str, Controls]:
 
 
 async def control(kv: KeyValueStore, change: ControlChange) -> Controls:
-    key = keys.control(change.name)
+    new = Control(change.name)
 
-    async def work() -> Controls:
-        while True:
-            entry = (await kv.read([key])).get(key)
-            kept = entry is not None and not entry.deleted
-            old = limits.decode(change.name, entry.data) if kept and entry is not None else Control(change.name)
-            new = old.changed(change)
-            text = limits.encode(new)
-            try:
-                await kv.write([Write(key, 0 if entry is None else entry.revision, text.encode(), text)])
-            except Conflict:
-                continue
-            return new.public()
+    def changed(entry: Entry | None) -> bytes:
+        nonlocal new
+        old = Control(change.name) if entry is None else limits.decode(change.name, entry.data)
+        new = old.changed(change)
+        return limits.encode(new).encode()
 
-    return await kv.run(work)
+    await kv.update(keys.control(change.name), changed, noted=True)
+    return new.public()

@@ -86,6 +86,12 @@ class SqlStore(ABC):
     async def claims_of_worker(self, worker_id: str) -> list[Claim]:
         return await self._driver.read(lambda: claim.claims_of_worker(worker_id))
 
+    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
+        return await self._driver.write(lambda: settle.settle(changes)) if changes else []
+
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        return await self._driver.write(lambda: settle.extend(worker_id, leases, lease_seconds)) if leases else []
+
     # -- submit -------------------------------------------------------------------------------------------------------
 
     async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
@@ -149,14 +155,6 @@ class SqlStore(ABC):
 
     async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
         return await self._driver.read(lambda: workers.lost_leases(dead_after_seconds, limit))
-
-    # -- work ---------------------------------------------------------------------------------------------------------
-
-    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
-        return await self._driver.write(lambda: settle.settle(changes)) if changes else []
-
-    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
-        return await self._driver.write(lambda: settle.extend(worker_id, leases, lease_seconds)) if leases else []
 
     # -- task types ---------------------------------------------------------------------------------------------------
 
