@@ -57,6 +57,11 @@ def _shortest(value: float) -> float:
     return int(value) if value.is_integer() else value
 
 
+def split_by_comma(value: Any) -> Any:
+    """`a,b` and `b` as a, b and b."""
+    return [part for text in value for part in text.split(",")] if isinstance(value, list) else value
+
+
 Shortest = Annotated[float, PlainSerializer(_shortest, return_type=int | float, when_used="json")]
 """Written as 10, not as 10.0."""
 Whole = Annotated[int, BeforeValidator(_whole)]

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tasklib.core.task import TaskState
@@ -24,6 +24,7 @@ from tasklib.server.fields import (
     SearchText,
     Seconds,
     Shortest,
+    split_by_comma,
 )
 from tasklib.server.tokens import Role
 
@@ -63,6 +64,15 @@ class Finished(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class LargeField(StrEnum):
+    """What a list sends in full only when asked for."""
+
+    PAYLOAD = "payload"
+    RESULT = "result"
+    ERROR = "error"
+    HISTORY = "history"
 
 
 # -- submit -----------------------------------------------------------------------------------------------------------
@@ -152,8 +162,25 @@ class TaskDetail(TaskView):
     waiting_for: list[WaitingReason] = Field(description="Why it has not started; empty once it has.")
 
 
+PREVIEW = "The first 200 characters of {0} where that is larger, and `{0}` is null; null where `{0}` is whole."
+
+
+class ListedTask(TaskView):
+    """A task in a list: what is large is cut, unless `fields` asks for it."""
+
+    payload_preview: str | None = Field(default=None, description=PREVIEW.format("payload"))
+    payload_bytes: int = Field(default=0, description="Size of the whole as JSON.")
+    result_preview: str | None = Field(default=None, description=PREVIEW.format("result"))
+    result_bytes: int = Field(default=0, description="Size of the whole as JSON; 0: there is none.")
+    error_preview: str | None = Field(default=None, description=PREVIEW.format("error"))
+    error_bytes: int = Field(default=0, description="Size of the whole; 0: there is none.")
+    history: list[Attempt] = Field(
+        description="The latest entry only, its error cut after 200 characters, unless `fields` asks for all."
+    )
+
+
 class TaskPage(ResponseModel):
-    tasks: list[TaskView]
+    tasks: list[ListedTask]
     total: int
     total_capped: bool = Field(description="True: there are more than `total`.")
     limit: int
@@ -183,6 +210,11 @@ class ListQuery(RequestModel):
     worker: Annotated[SearchText | None, Field(description="Running under this worker.")] = None
     finished: Annotated[
         bool | None, Field(description="With status=failed: true for final failures, false for waiting retries.")
+    ] = None
+    fields: Annotated[
+        list[LargeField] | None,
+        BeforeValidator(split_by_comma),
+        Field(description="Sent whole, however large: payload, result, error, history; by commas or repeated."),
     ] = None
 
 

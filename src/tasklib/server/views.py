@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
@@ -16,6 +18,8 @@ from tasklib.server.schemas import (
     AuditView,
     ControlView,
     Counts,
+    LargeField,
+    ListedTask,
     Stats,
     TaskDetail,
     TaskView,
@@ -27,9 +31,30 @@ from tasklib.stores.values import AuditEntry, Controls, NameStats, WorkerInfo
 
 Redact = Callable[[Any], Any]
 
+PREVIEW_LENGTH = 200
+"""Characters of a payload, result or error that a list shows."""
+
 
 def task_view(task: Task, redact: Redact) -> TaskView:
     return TaskView(**_fields(task, redact))
+
+
+def listed_view(task: Task, redact: Redact, whole: Collection[LargeField]) -> ListedTask:
+    """For a list: what is large is cut, unless it is asked for. It is masked first: half a secret is not known for one."""
+    fields = _fields(task, redact)
+    for name in (LargeField.PAYLOAD, LargeField.RESULT, LargeField.ERROR):
+        value = fields[name]
+        text = value if name is LargeField.ERROR else to_json(value).decode()
+        if text is None or (name is LargeField.RESULT and task.result is None):
+            continue
+        fields[f"{name}_bytes"] = len(text.encode())
+        if len(text) > PREVIEW_LENGTH and name not in whole:
+            fields |= {name: None, f"{name}_preview": text[:PREVIEW_LENGTH]}
+    if LargeField.HISTORY not in whole:
+        fields["history"] = fields["history"][-1:]
+        for entry in fields["history"]:
+            entry.error = entry.error and entry.error[:PREVIEW_LENGTH]
+    return ListedTask(**fields)
 
 
 def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason]) -> TaskDetail:
