@@ -40,7 +40,7 @@ def task_view(task: Task, redact: Redact) -> TaskView:
 
 
 def listed_view(task: Task, redact: Redact, whole: Collection[LargeField]) -> ListedTask:
-    """For a list: what is large is cut, unless it is asked for. It is masked first: half a secret is not known for one."""
+    """For a list: what is large is cut, unless asked for. It is masked first: half a secret would not be known."""
     fields = _fields(task, redact)
     for name in (LargeField.PAYLOAD, LargeField.RESULT, LargeField.ERROR):
         value = fields[name]
