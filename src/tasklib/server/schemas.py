@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tasklib.core.task import TaskState
-from tasklib.engine.diagnose import Cause
+from tasklib.engine.diagnose import Cause, WorkerState
 from tasklib.server.fields import (
     Attempts,
     Concurrency,
@@ -310,13 +310,16 @@ class WorkerView(ResponseModel):
     pid: int
     types: list[str]
     queues: list[str] = Field(description="The queues of these types.")
-    concurrency: int
-    running: int
+    concurrency: int = Field(description="How many tasks it runs at once; 0 while it stops.")
+    running: int = Field(description="0 for one that is lost or has stopped.")
     started_at: datetime
     seen_at: datetime
     stopped_at: datetime | None
     seconds_since_seen: float
-    live: bool
+    state: WorkerState = Field(
+        description="stopping: finishes what it runs; lost: not heard of for too long; what it ran is taken over."
+    )
+    live: bool = Field(description="Whether it takes tasks.")
 
 
 class Workers(ResponseModel):

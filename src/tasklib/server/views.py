@@ -11,7 +11,7 @@ from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.redact import mask_text, redact
 from tasklib.core.task import Task
-from tasklib.engine.diagnose import Reason, is_live
+from tasklib.engine.diagnose import Reason, WorkerState, is_live, worker_state
 from tasklib.server.problems import shown_status
 from tasklib.server.schemas import (
     Attempt,
@@ -118,6 +118,7 @@ def names_handled(workers: Iterable[WorkerInfo], dead_after: float) -> set[str]:
 
 
 def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
+    state = worker_state(worker, dead_after)
     return WorkerView(
         id=worker.id,
         hostname=worker.hostname,
@@ -125,12 +126,13 @@ def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
         types=sorted(worker.names),
         queues=sorted({worker.queue_of(name) for name in worker.names}),
         concurrency=worker.concurrency,
-        running=worker.running,
+        running=worker.running if state in (WorkerState.LIVE, WorkerState.STOPPING) else 0,
         started_at=worker.started_at,
         seen_at=worker.seen_at,
         stopped_at=worker.stopped_at,
         seconds_since_seen=worker.seconds_since_seen,
-        live=is_live(worker, dead_after),
+        state=state,
+        live=state is WorkerState.LIVE,
     )
 
 

@@ -89,6 +89,7 @@ class WorkerHeartbeat:
     pid: int
     names: Sequence[str]
     concurrency: int
+    """0: it is stopping. It finishes what it runs and takes nothing more."""
     running: int
     listening: bool = True
     """False: too busy to want wake-ups."""
