@@ -15,7 +15,7 @@ from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings
 from tasklib.server.views import worker_view
-from tasklib.stores.values import WorkerInfo
+from tasklib.stores.values import ControlChange, WorkerInfo
 from tests.conformance.builders import claim, claim_one, heartbeat_of, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
@@ -121,6 +121,16 @@ async def test_a_type_may_be_called_anything(quick: httpx.AsyncClient, name: str
 @pytest.mark.parametrize("body", [{"paused": None}, {"paused": 1}, {"concurrency": 0}, {"rateLimit": -1}, {"x": 1}, []])
 async def test_types_refuse(quick: httpx.AsyncClient, body: Any):
     refused(await quick.put("/api/types/t", json=body), 400, "invalid_input")
+
+
+async def test_null_clears_a_types_rate_and_0_is_refused(api: httpx.AsyncClient, engine: Engine):
+    await engine.control(ControlChange(name="t", default_rate=7))
+    await api.put("/api/types/t", json={"rateLimit": 2})
+    problem = refused(await api.put("/api/types/t", json={"rateLimit": 0}), 400, "invalid_input", "rateLimit")
+    assert "greater than 0" in problem["detail"]
+    assert (await api.get("/api/types/t")).json()["rateLimit"] == 2
+    view = (await api.put("/api/types/t", json={"rateLimit": None})).json()
+    assert (view["rateLimit"], view["operatorRateLimit"], view["defaultRateLimit"]) == (7, None, 7)
 
 
 async def test_workers(api: httpx.AsyncClient, engine: Engine):

@@ -74,6 +74,7 @@ Attempts = Annotated[Whole, Field(ge=0, le=INT32)]
 Priority = Annotated[Whole, Field(ge=-INT32 - 1, le=INT32)]
 Seconds = Annotated[Whole, Field(ge=1, le=INT32)]
 Rate = Annotated[Number, Field(ge=0, le=1e6)]
+TypeRate = Annotated[Number, Field(gt=0, le=1e6)]
 Concurrency = Annotated[Whole, Field(ge=1, le=1_000_000)]
 Instant = Annotated[
     datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"}, mode="validation")

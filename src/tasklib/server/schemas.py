@@ -24,6 +24,7 @@ from tasklib.server.fields import (
     SearchText,
     Seconds,
     Shortest,
+    TypeRate,
     split_by_comma,
 )
 from tasklib.server.tokens import Role
@@ -371,7 +372,9 @@ class ControlSet(RequestModel):
     """What is left out stays as it is; null clears."""
 
     paused: Flag = False
-    rate_limit: Rate | None = None
+    rate_limit: TypeRate | None = Field(
+        default=None, description="Starts a second, above 0; null: what the code sets holds again."
+    )
     concurrency: Concurrency | None = None
 
 
