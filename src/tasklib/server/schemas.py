@@ -295,7 +295,7 @@ class SeriesPoint(ResponseModel):
     p95_ms: float | None = None
     p99_ms: float | None = None
     backlog_seconds: float | None = Field(
-        default=None, description="How long the oldest due task had waited; null: no worker was there to look."
+        default=None, description="How long the oldest due task had waited at most; null: no worker was there to look."
     )
 
 

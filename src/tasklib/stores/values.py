@@ -182,7 +182,7 @@ class Point:
 
 
 class Age(NamedTuple):
-    """One sample of the backlog, or the mean of several."""
+    """One sample of the backlog, or the oldest of several."""
 
     minute: datetime
     name: str
