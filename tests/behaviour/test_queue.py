@@ -221,7 +221,7 @@ def test_the_sync_form_works_without_a_loop(sqlite_url: str, monkeypatch: pytest
     monkeypatch.setenv("TASKLIB_TOKEN", TOKEN)
     app = create_app(Config(database_url=sqlite_url))
     remote = RemoteQueue("http://127.0.0.1:8700", token=TOKEN, transport=httpx.ASGITransport(app))
-    task_id = remote.submit("echo", {"n": 1}, run_at=datetime.now(UTC) + timedelta(days=1))
+    task_id = remote.submit("echo", {"n": "x" * 1000}, run_at=datetime.now(UTC) + timedelta(days=1))
     assert remote.get(str(task_id)) == remote.list(name="echo")[0]
     assert remote.stats()["pending"] == 1
     remote.cancel(task_id)

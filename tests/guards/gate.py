@@ -218,6 +218,12 @@ ANSWERS = (
     header("cross-origin-opener-policy", 'b"same-origin"'),
     header("cross-origin-resource-policy", 'b"same-origin"'),
     one("data is not cached", HEADERS, 'else b"no-store"', f"{B}test_headers", put='else b"no-cache"'),
+    one(
+        "what tells of a session is not compressed",
+        "server/representation.py",
+        ', "/api/login", "/api/session"',
+        "tests/server/test_representation.py::test_small_answers_and_secrets_are_not_compressed",
+    ),
     one("policy: nothing but what is named", HEADERS, "default-src 'none'; ", f"{B}test_headers"),
     one(
         "policy: no inline script",

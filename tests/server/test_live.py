@@ -14,6 +14,7 @@ from tasklib.core.decide import UNTIMED
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreFull, StoreUnavailable
 from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
+from tasklib.server.feed import Figures, Seen
 from tasklib.server.limits import StreamCap
 from tasklib.server.meters import Meters
 from tasklib.server.problems import ProblemError
@@ -54,9 +55,53 @@ async def test_events(engine: Engine, fast: None):
     events = parsed(answer.text)
     assert [name for name, _ in events[:2]] == ["stats", "controls"]
     assert events[0][1]["pending"] == 0
-    stats = [data for name, data in events if name == "stats"]
-    assert stats[-1]["byType"]["crawl"]["pending"] == 1
+    changes = [data for name, data in events if name == "changes"]
+    assert changes[-1]["byType"]["crawl"]["pending"] == changes[-1]["pending"] == 1
     assert [data for name, data in events if name == "controls"][-1]["types"]["crawl"]["paused"] is True
+
+
+async def test_a_stream_tells_only_what_has_changed(engine: Engine, fast: None):
+    """Time that passes is no change: what is due grows older by itself."""
+    store = await engine.store()
+    await submit(store, "gone")
+    for number in range(30):
+        await submit(store, f"quiet-{number}")
+    app = make_app(engine, stream_seconds=3.0)
+    feed = app.state.tasklib.feed
+
+    async def later() -> None:
+        await eventually_async(lambda: feed.reads > 2)
+        await apply(store, completed(await claim_one(store, "gone")))
+        seen = feed.reads
+        await eventually_async(lambda: feed.reads > seen + 2)
+        await engine.prune(["completed"], 0.0, 10)
+
+    async with client_of(app) as client:
+        change = asyncio.create_task(later())
+        events = parsed((await client.get("/api/events")).text)
+        await change
+        assert [name for name, _ in events].count("stats") == 1
+        assert len(events[0][1]["byType"]) == 31
+        changes = [data["byType"] for name, data in events if name == "changes"]
+        assert changes
+        assert {name for each in changes for name in each} == {"gone"}
+        again = parsed((await client.get("/api/events")).text)
+    assert len(again[0][1]["byType"]) >= 30
+
+
+def test_changes_of_figures():
+    def figures(at: float, **oldest: float | None) -> Figures:
+        types = {name: {"pending": 1, "oldestDueSeconds": seconds} for name, seconds in oldest.items()}
+        return Figures(at, {"pending": len(types), "byType": types})
+
+    seen = Seen()
+    assert seen.news(figures(0, a=5.0, b=None)) == ("stats", figures(0, a=5.0, b=None).stats)
+    assert seen.news(figures(10, a=15.2, b=None)) is None
+    expected = {"pending": 2, "byType": {"b": {"pending": 1, "oldestDueSeconds": 0.5}}}
+    assert seen.news(figures(20, a=24.9, b=0.5)) == ("changes", expected)
+    expected = {"pending": 2, "byType": {"a": {"pending": 1, "oldestDueSeconds": 3.0}}}
+    assert seen.news(figures(30, a=3.0, b=10.5)) == ("changes", expected)
+    assert seen.news(figures(31, b=11.5)) == ("changes", {"pending": 1, "byType": {"a": None}})
 
 
 async def test_whoever_comes_hears_of_a_change_back_to_older_figures(memory_engine: Engine, fast: None):

@@ -1,6 +1,7 @@
 """Bulk actions, pause and limits, types, workers and the audit trail."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,8 @@ from tasklib.core.errors import InvalidConfig
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings
+from tasklib.server.views import worker_view
+from tasklib.stores.values import ControlChange, WorkerInfo
 from tests.conformance.builders import claim, claim_one, heartbeat_of, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
@@ -120,12 +123,47 @@ async def test_types_refuse(quick: httpx.AsyncClient, body: Any):
     refused(await quick.put("/api/types/t", json=body), 400, "invalid_input")
 
 
+async def test_null_clears_a_types_rate_and_0_is_refused(api: httpx.AsyncClient, engine: Engine):
+    await engine.control(ControlChange(name="t", default_rate=7))
+    await api.put("/api/types/t", json={"rateLimit": 2})
+    problem = refused(await api.put("/api/types/t", json={"rateLimit": 0}), 400, "invalid_input", "rateLimit")
+    assert "greater than 0" in problem["detail"]
+    assert (await api.get("/api/types/t")).json()["rateLimit"] == 2
+    view = (await api.put("/api/types/t", json={"rateLimit": None})).json()
+    assert (view["rateLimit"], view["operatorRateLimit"], view["defaultRateLimit"]) == (7, None, 7)
+
+
 async def test_workers(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     await store.heartbeat(heartbeat_of("worker-1", names=["work"], running=2))
     (worker,) = (await api.get("/api/workers")).json()["workers"]
     assert (worker["id"], worker["types"], worker["running"], worker["live"]) == ("worker-1", ["work"], 2, True)
     assert worker["queues"] == ["default"]
+
+
+async def test_states_of_workers(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    for name, concurrency in (("live", 6), ("stopping", 0), ("stopped", 6)):
+        await store.heartbeat(heartbeat_of(name, names=[name], concurrency=concurrency, running=1))
+    await store.deregister_worker("stopped")
+
+    async def states(query: str = "") -> dict[str, tuple[str, bool, int]]:
+        workers = (await api.get(f"/api/workers{query}")).json()["workers"]
+        return {each["id"]: (each["state"], each["live"], each["running"]) for each in workers}
+
+    expected = {"live": ("live", True, 1), "stopping": ("stopping", False, 1)}
+    assert await states() == expected
+    assert await states("?all=true") == {**expected, "stopped": ("stopped", False, 0)}
+    handled = {each["type"]: each["handled"] for each in (await api.get("/api/types")).json()["types"]}
+    assert handled == {"live": True, "send_email": False}
+
+
+def test_a_worker_that_is_not_heard_of_is_lost_and_runs_nothing():
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    times: dict[str, Any] = {"started_at": now, "seen_at": now, "stopped_at": None, "seconds_since_seen": 31.0}
+    worker = WorkerInfo(id="w", hostname="h", pid=1, names=("t",), concurrency=6, running=1, **times)
+    view = worker_view(worker, dead_after=30.0)
+    assert (view.state, view.live, view.running) == ("lost", False, 0)
 
 
 async def test_queues_are_told_by_live_workers(api: httpx.AsyncClient, engine: Engine):

@@ -60,7 +60,7 @@ async def test_a_worker_shows_what_it_runs_and_leads_there(site: Site, page: Pag
 async def test_a_worker_that_was_killed_is_seen_as_lost(serve: Serve, page: Page, tmp_path: Path, axe: Axe):
     site = serve(worker=False, settings=SHORT)
     await site.sign_in(page, path="/workers")
-    await expect(page.get_by_text("No worker has been seen")).to_be_visible()
+    await expect(page.get_by_text("No worker is running")).to_be_visible()
     await expect(page.get_by_text("tasklib worker app.tasks")).to_be_visible()
     (tmp_path / "jobs.py").write_text(JOBS)
     first, second = tmp_path / "first", tmp_path / "second"
@@ -81,8 +81,11 @@ async def test_a_worker_that_was_killed_is_seen_as_lost(serve: Serve, page: Page
         await expect(page.get_by_text("1 live, 1 lost")).to_be_visible()
         await in_both_themes(page, axe)
         stopped.terminate()
-        await expect(row(page, "stopped")).to_contain_text(worker)
         stopped.wait(30)
+    await expect(page.locator("[data-worker]")).to_have_count(1)
+    await expect(row(page, "lost")).to_be_visible()
+    await page.get_by_label("Show stopped").check()
+    await expect(row(page, "stopped")).to_contain_text(worker)
     await expect(row(page, "stopped")).to_contain_text("stopped")
     await expect(page.locator("[data-worker]").first).to_contain_text(lost)
     assert await page.evaluate("window.hit") is None

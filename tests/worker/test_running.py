@@ -302,6 +302,38 @@ async def test_a_stop_in_the_middle_of_a_claim_gives_back_what_it_brings(
     assert all(found.attempts == 0 for found in tasks if found.state == TaskState.PENDING)
 
 
+async def test_a_worker_that_stops_says_that_it_takes_no_more(engine: Engine, registry: Registry):
+    gate = threading.Event()
+
+    @task(registry=registry)
+    def slow() -> None:
+        gate.wait(30)
+
+    handle = await slow.submit_async()
+    worker = TaskWorker(concurrency=5, engine=engine, registry=registry, handle_signals=False)
+    running = asyncio.create_task(worker.run())
+
+    async def told() -> tuple[int, int]:
+        [info] = await engine.workers()
+        return info.concurrency, info.running
+
+    async def in_phase() -> bool:
+        return (await engine.get_or_raise(handle.id)).state == TaskState.RUNNING
+
+    try:
+        await eventually_async(in_phase)
+        worker.stop()
+
+        async def stopping() -> bool:
+            return await told() == (0, 1)
+
+        await eventually_async(stopping, timeout=4)
+    finally:
+        gate.set()
+        await running
+    assert (await engine.workers())[0].stopped_at is not None
+
+
 @pytest.mark.parametrize("kind", ["def", "async def"])
 async def test_a_long_task_does_not_hold_up_short_ones_behind_it(
     engine: Engine, registry: Registry, serve: Serve, monkeypatch: pytest.MonkeyPatch, kind: str

@@ -31,6 +31,8 @@ LARGEST_BODY_BYTES = 256 * 1024 * 1024
 """The server has limits of its own; no setting of it allows more than this."""
 LONGEST_WAIT_SECONDS = 20.0
 """One request waits no longer than this; a longer wait is several."""
+_WHOLE = "payload,result,error,history"
+"""Lists cut these where nobody asks for them."""
 
 
 class RemoteTask(UUID):
@@ -101,7 +103,7 @@ class RemoteQueue:
         self, *, state: str | None = None, name: str | None = None, limit: int = 50, cursor: UUID | None = None
     ) -> list[Task]:
         status = "processing" if state == TaskState.RUNNING else state
-        query = {"status": status, "type": name, "limit": limit, "cursor": cursor}
+        query = {"status": status, "type": name, "limit": limit, "cursor": cursor, "fields": _WHOLE}
         answer = await self._call("GET", "/api/tasks", query=query)
         return [_task(found) for found in answer["tasks"]]
 

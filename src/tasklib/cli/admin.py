@@ -20,6 +20,7 @@ from tasklib.cli.times import absolute, relative, span
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core.errors import InvalidInput
 from tasklib.engine.backends import Backend
+from tasklib.engine.diagnose import WorkerState, worker_state
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Controls, Finding, NameStats, WorkerInfo
 
@@ -161,7 +162,7 @@ def workers(session: Session) -> None:
                 each.id,
                 each.hostname,
                 str(each.pid),
-                styled(condition, {"alive": "green", "stopped": "dim"}.get(condition, "red")),
+                styled(condition, {"alive": "green", "stopping": "yellow", "stopped": "dim"}.get(condition, "red")),
                 f"{each.running}/{each.concurrency}",
                 absolute(each.started_at),
                 relative(each.seen_at, now),
@@ -237,6 +238,5 @@ def _finding(finding: Finding) -> Text:
 
 
 def _condition(worker: WorkerInfo, dead_after: float) -> str:
-    if worker.stopped_at is not None:
-        return "stopped"
-    return "alive" if worker.seconds_since_seen <= dead_after else "silent"
+    state = worker_state(worker, dead_after)
+    return {WorkerState.LIVE: "alive", WorkerState.LOST: "silent"}.get(state, state.value)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tasklib.core.decide import WriteResult
 from tasklib.core.errors import QueueInUse
-from tasklib.engine.diagnose import is_live
+from tasklib.engine.diagnose import WorkerState, worker_state
 from tasklib.engine.engine import Engine
 from tasklib.stores.protocol import AccessStore, ControlStore
 from tasklib.stores.values import ControlChange, Filter
@@ -57,7 +57,8 @@ async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None
 
 
 async def _check_at_rest(engine: Engine, which: str) -> None:
-    live = [worker for worker in await engine.workers() if is_live(worker, engine.config.dead_after_seconds)]
+    dead_after, active = engine.config.dead_after_seconds, (WorkerState.LIVE, WorkerState.STOPPING)
+    live = [worker for worker in await engine.workers() if worker_state(worker, dead_after) in active]
     if live:
         raise QueueInUse(f"{which} has a live worker, {live[0].id}: stop all workers first")
     running = sum(each.running for each in (await engine.stats()).values())

@@ -23,6 +23,15 @@ class Cause(StrEnum):
     BUSY = "busy"
 
 
+class WorkerState(StrEnum):
+    LIVE = "live"
+    STOPPING = "stopping"
+    """It finishes what it runs, and takes nothing more."""
+    LOST = "lost"
+    """Not heard of for too long, without a goodbye."""
+    STOPPED = "stopped"
+
+
 class Reason(NamedTuple):
     cause: Cause
     text: str
@@ -43,8 +52,17 @@ async def reasons(engine: Engine, task: Task) -> list[Reason]:
     return found
 
 
+def worker_state(worker: WorkerInfo, dead_after: float) -> WorkerState:
+    if worker.stopped_at is not None:
+        return WorkerState.STOPPED
+    if worker.seconds_since_seen > dead_after:
+        return WorkerState.LOST
+    return WorkerState.LIVE if worker.concurrency > 0 else WorkerState.STOPPING
+
+
 def is_live(worker: WorkerInfo, dead_after: float) -> bool:
-    return worker.stopped_at is None and worker.seconds_since_seen <= dead_after
+    """Whether it takes tasks."""
+    return worker_state(worker, dead_after) is WorkerState.LIVE
 
 
 def _paused(task: Task, controls: Mapping[str, Controls]) -> Iterable[Reason]:

@@ -39,6 +39,7 @@ from tasklib.server.headers import SecureHeaders
 from tasklib.server.limits import BodyLimit, StreamCap, SubmitRate, TimeLimit
 from tasklib.server.meters import Meters
 from tasklib.server.problems import Problems, on_http_exception, on_invalid_request
+from tasklib.server.representation import Representation
 from tasklib.server.service import Service
 from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
@@ -106,6 +107,7 @@ def create_app(
     app.add_middleware(AuthMiddleware, settings=settings, token_store=token_store, sessions=service.sessions)
     app.add_middleware(TimeLimit, seconds=settings.request_seconds)
     app.add_middleware(Problems)
+    app.add_middleware(Representation)
     app.add_middleware(SecureHeaders)
 
     def openapi() -> dict[str, Any]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, FastAPI, Request
-from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import HTMLResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -61,8 +60,7 @@ def to_login(scope: Scope) -> RedirectResponse:
 
 def mount_assets(app: FastAPI) -> None:
     for path, folder in ((BUILT_ASSETS, BUILT / BUILT_ASSETS.strip("/")), (ASSETS, OWN)):
-        files = GZipMiddleware(StaticFiles(directory=folder, check_dir=False), minimum_size=1000)
-        app.mount(path.rstrip("/"), files)
+        app.mount(path.rstrip("/"), StaticFiles(directory=folder, check_dir=False))
 
 
 async def show(request: Request) -> HTMLResponse:

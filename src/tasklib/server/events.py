@@ -37,6 +37,7 @@ class Stream(StreamingResponse):
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **problems(429)},
 )
 async def events(service: Served) -> Stream:
-    """Events `stats` and `controls`, at once and whenever they have changed; `problem` while the database is away."""
+    """Events `stats` and `controls` at once, then `changes` and `controls` when something changes: `changes` has the
+    totals and, in `byType`, the types that have changed (null: gone). `problem` while the database is away."""
     service.streams.enter()
     return Stream(service.feed.stream(service.settings.stream_seconds), service.streams.leave)

@@ -57,6 +57,11 @@ def _shortest(value: float) -> float:
     return int(value) if value.is_integer() else value
 
 
+def split_by_comma(value: Any) -> Any:
+    """`a,b` and `b` as a, b and b."""
+    return [part for text in value for part in text.split(",")] if isinstance(value, list) else value
+
+
 Shortest = Annotated[float, PlainSerializer(_shortest, return_type=int | float, when_used="json")]
 """Written as 10, not as 10.0."""
 Whole = Annotated[int, BeforeValidator(_whole)]
@@ -69,6 +74,7 @@ Attempts = Annotated[Whole, Field(ge=0, le=INT32)]
 Priority = Annotated[Whole, Field(ge=-INT32 - 1, le=INT32)]
 Seconds = Annotated[Whole, Field(ge=1, le=INT32)]
 Rate = Annotated[Number, Field(ge=0, le=1e6)]
+TypeRate = Annotated[Number, Field(gt=0, le=1e6)]
 Concurrency = Annotated[Whole, Field(ge=1, le=1_000_000)]
 Instant = Annotated[
     datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"}, mode="validation")

@@ -7,11 +7,11 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from tasklib.core.task import TaskState
-from tasklib.engine.diagnose import Cause
+from tasklib.engine.diagnose import Cause, WorkerState
 from tasklib.server.fields import (
     Attempts,
     Concurrency,
@@ -24,6 +24,8 @@ from tasklib.server.fields import (
     SearchText,
     Seconds,
     Shortest,
+    TypeRate,
+    split_by_comma,
 )
 from tasklib.server.tokens import Role
 
@@ -63,6 +65,15 @@ class Finished(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class LargeField(StrEnum):
+    """What a list sends in full only when asked for."""
+
+    PAYLOAD = "payload"
+    RESULT = "result"
+    ERROR = "error"
+    HISTORY = "history"
 
 
 # -- submit -----------------------------------------------------------------------------------------------------------
@@ -152,8 +163,25 @@ class TaskDetail(TaskView):
     waiting_for: list[WaitingReason] = Field(description="Why it has not started; empty once it has.")
 
 
+PREVIEW = "The first 200 characters of {0} where that is larger, and `{0}` is null; null where `{0}` is whole."
+
+
+class ListedTask(TaskView):
+    """A task in a list: what is large is cut, unless `fields` asks for it."""
+
+    payload_preview: str | None = Field(default=None, description=PREVIEW.format("payload"))
+    payload_bytes: int = Field(default=0, description="Size of the whole as JSON.")
+    result_preview: str | None = Field(default=None, description=PREVIEW.format("result"))
+    result_bytes: int = Field(default=0, description="Size of the whole as JSON; 0: there is none.")
+    error_preview: str | None = Field(default=None, description=PREVIEW.format("error"))
+    error_bytes: int = Field(default=0, description="Size of the whole; 0: there is none.")
+    history: list[Attempt] = Field(
+        description="The latest entry only, its error cut after 200 characters, unless `fields` asks for all."
+    )
+
+
 class TaskPage(ResponseModel):
-    tasks: list[TaskView]
+    tasks: list[ListedTask]
     total: int
     total_capped: bool = Field(description="True: there are more than `total`.")
     limit: int
@@ -183,6 +211,11 @@ class ListQuery(RequestModel):
     worker: Annotated[SearchText | None, Field(description="Running under this worker.")] = None
     finished: Annotated[
         bool | None, Field(description="With status=failed: true for final failures, false for waiting retries.")
+    ] = None
+    fields: Annotated[
+        list[LargeField] | None,
+        BeforeValidator(split_by_comma),
+        Field(description="Sent whole, however large: payload, result, error, history; by commas or repeated."),
     ] = None
 
 
@@ -262,7 +295,7 @@ class SeriesPoint(ResponseModel):
     p95_ms: float | None = None
     p99_ms: float | None = None
     backlog_seconds: float | None = Field(
-        default=None, description="How long the oldest due task had waited; null: no worker was there to look."
+        default=None, description="How long the oldest due task had waited at most; null: no worker was there to look."
     )
 
 
@@ -278,13 +311,16 @@ class WorkerView(ResponseModel):
     pid: int
     types: list[str]
     queues: list[str] = Field(description="The queues of these types.")
-    concurrency: int
-    running: int
+    concurrency: int = Field(description="How many tasks it runs at once; 0 while it stops.")
+    running: int = Field(description="0 for one that is lost or has stopped.")
     started_at: datetime
     seen_at: datetime
     stopped_at: datetime | None
     seconds_since_seen: float
-    live: bool
+    state: WorkerState = Field(
+        description="stopping: finishes what it runs; lost: not heard of for too long; what it ran is taken over."
+    )
+    live: bool = Field(description="Whether it takes tasks.")
 
 
 class Workers(ResponseModel):
@@ -336,7 +372,9 @@ class ControlSet(RequestModel):
     """What is left out stays as it is; null clears."""
 
     paused: Flag = False
-    rate_limit: Rate | None = None
+    rate_limit: TypeRate | None = Field(
+        default=None, description="Starts a second, above 0; null: what the code sets holds again."
+    )
     concurrency: Concurrency | None = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 from uuid import UUID
@@ -21,11 +21,11 @@ from tasklib.server.auth import IDENTITY
 from tasklib.server.feed import Feed
 from tasklib.server.limits import StreamCap, SubmitRate
 from tasklib.server.meters import Meters
-from tasklib.server.schemas import TaskDetail, TaskView
+from tasklib.server.schemas import LargeField, ListedTask, TaskDetail, TaskView
 from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
 from tasklib.server.tokens import Identity, TokenStore
-from tasklib.server.views import detail_view, task_view
+from tasklib.server.views import detail_view, listed_view, task_view
 from tasklib.stores.protocol import AccessStore
 from tasklib.stores.values import AuditEntry
 
@@ -55,6 +55,9 @@ class Service:
 
     def show(self, task: Task) -> TaskView:
         return task_view(task, self.redact)
+
+    def show_listed(self, task: Task, whole: Collection[LargeField]) -> ListedTask:
+        return listed_view(task, self.redact, whole)
 
     def show_all(self, task: Task, reasons: Iterable[Reason]) -> TaskDetail:
         return detail_view(task, self.redact, reasons)

@@ -83,8 +83,8 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
     return _json(body, 201, {"Location": f"{prefix}/api/tasks/{submitted.id}"})
 
 
-@router.get("", operation_id="list_tasks", responses=problems())
-async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> TaskPage:
+@router.get("", response_model=TaskPage, operation_id="list_tasks", responses=problems())
+async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> Response:
     """List tasks, newest first. Searches by tag or error text look at the newest 50,000 tasks."""
     where = of_query(query)
     page = await service.engine.page(where, limit=query.limit, cursor=query.cursor, offset=query.offset)
@@ -92,14 +92,15 @@ async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> T
         total = Count(query.offset + len(page.tasks), False)  # all of it has been seen
     else:
         total = await service.engine.count(where, COUNT_CAP)
-    return TaskPage(
-        tasks=[service.show(task) for task in page.tasks],
+    body = TaskPage(
+        tasks=[service.show_listed(task, query.fields or ()) for task in page.tasks],
         total=min(total.value, COUNT_CAP),
         total_capped=total.capped or total.value > COUNT_CAP,
         limit=query.limit,
         offset=query.offset,
         next_cursor=page.next_cursor,
     )
+    return _json(body)
 
 
 @router.delete("", operation_id="clean_up", responses=problems())

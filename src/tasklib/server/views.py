@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.redact import mask_text, redact
 from tasklib.core.task import Task
-from tasklib.engine.diagnose import Reason, is_live
+from tasklib.engine.diagnose import Reason, WorkerState, is_live, worker_state
 from tasklib.server.problems import shown_status
 from tasklib.server.schemas import (
     Attempt,
     AuditView,
     ControlView,
     Counts,
+    LargeField,
+    ListedTask,
     Stats,
     TaskDetail,
     TaskView,
@@ -27,9 +31,30 @@ from tasklib.stores.values import AuditEntry, Controls, NameStats, WorkerInfo
 
 Redact = Callable[[Any], Any]
 
+PREVIEW_LENGTH = 200
+"""Characters of a payload, result or error that a list shows."""
+
 
 def task_view(task: Task, redact: Redact) -> TaskView:
     return TaskView(**_fields(task, redact))
+
+
+def listed_view(task: Task, redact: Redact, whole: Collection[LargeField]) -> ListedTask:
+    """For a list: what is large is cut, unless asked for. It is masked first: half a secret would not be known."""
+    fields = _fields(task, redact)
+    for name in (LargeField.PAYLOAD, LargeField.RESULT, LargeField.ERROR):
+        value = fields[name]
+        text = value if name is LargeField.ERROR else to_json(value).decode()
+        if text is None or (name is LargeField.RESULT and task.result is None):
+            continue
+        fields[f"{name}_bytes"] = len(text.encode())
+        if len(text) > PREVIEW_LENGTH and name not in whole:
+            fields |= {name: None, f"{name}_preview": text[:PREVIEW_LENGTH]}
+    if LargeField.HISTORY not in whole:
+        fields["history"] = fields["history"][-1:]
+        for entry in fields["history"]:
+            entry.error = entry.error and entry.error[:PREVIEW_LENGTH]
+    return ListedTask(**fields)
 
 
 def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason]) -> TaskDetail:
@@ -93,6 +118,7 @@ def names_handled(workers: Iterable[WorkerInfo], dead_after: float) -> set[str]:
 
 
 def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
+    state = worker_state(worker, dead_after)
     return WorkerView(
         id=worker.id,
         hostname=worker.hostname,
@@ -100,12 +126,13 @@ def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
         types=sorted(worker.names),
         queues=sorted({worker.queue_of(name) for name in worker.names}),
         concurrency=worker.concurrency,
-        running=worker.running,
+        running=worker.running if state in (WorkerState.LIVE, WorkerState.STOPPING) else 0,
         started_at=worker.started_at,
         seen_at=worker.seen_at,
         stopped_at=worker.stopped_at,
         seconds_since_seen=worker.seconds_since_seen,
-        live=is_live(worker, dead_after),
+        state=state,
+        live=state is WorkerState.LIVE,
     )
 
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from tasklib import __version__
+from tasklib.engine.diagnose import WorkerState
 from tasklib.server.docs import problems
 from tasklib.server.schemas import PAGE_LIMIT, About, Audit, RequestModel, Workers
 from tasklib.server.service import Served
@@ -22,10 +23,15 @@ class AuditQuery(RequestModel):
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
 
 
+class WorkersQuery(RequestModel):
+    all: bool = False
+
+
 @router.get("/workers", operation_id="list_workers", responses=problems())
-async def workers(service: Served) -> Workers:
-    """Workers, also those that stopped or vanished not long ago."""
-    return Workers(workers=[worker_view(each, service.dead_after) for each in await service.engine.workers()])
+async def workers(query: Annotated[WorkersQuery, Query()], service: Served) -> Workers:
+    """Workers that are live, stopping or lost; with `all=true` those that stopped within the last day, too."""
+    views = [worker_view(each, service.dead_after) for each in await service.engine.workers()]
+    return Workers(workers=[each for each in views if query.all or each.state is not WorkerState.STOPPED])
 
 
 @router.get("/audit", operation_id="get_audit", responses=problems())

@@ -98,6 +98,7 @@ class WorkerHeartbeat:
     pid: int
     names: Sequence[str]
     concurrency: int
+    """0: it is stopping. It finishes what it runs and takes nothing more."""
     running: int
     listening: bool = True
     """False: too busy to want wake-ups."""
@@ -190,7 +191,7 @@ class Point:
 
 
 class Age(NamedTuple):
-    """One sample of the backlog, or the mean of several."""
+    """One sample of the backlog, or the oldest of several."""
 
     minute: datetime
     name: str

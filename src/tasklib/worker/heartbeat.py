@@ -73,6 +73,9 @@ class Heartbeat:
         """When the last beat that arrived was sent."""
         self._thread = threading.Thread(target=self._main, name="tasklib-heartbeat", daemon=True)
         self._opened = False
+        self._draining = False
+        self._to_tell = False
+        """The next beat is due at once."""
         self.listening = True
         """False while the worker is too busy to want wake-ups."""
 
@@ -98,10 +101,17 @@ class Heartbeat:
             pid=os.getpid(),
             names=tuple(serves),
             queues={name: queue for name, queue in serves.items() if queue != DEFAULT_QUEUE},
-            concurrency=self._slots.size,
+            concurrency=0 if self._draining else self._slots.size,
             running=self._slots.running,
             listening=self.listening,
         )
+
+    def drain(self) -> None:
+        """The worker takes no more tasks. Others are told at once."""
+        self._draining = self._to_tell = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # its loop is closed: the worker has ended
+                self._loop.call_soon_threadsafe(self._called.set)
 
     def look_at(self, ids: Collection[UUID]) -> None:
         """These tasks may have been asked to stop, or any if none is named: those of them that are in flight here are
@@ -144,7 +154,7 @@ class Heartbeat:
             while not self._ended:
                 await self._attempt(self._beat, store)
                 next_beat = loop.time() + self._config.beat_seconds
-                while not self._ended and (left := next_beat - loop.time()) > 0:
+                while not (self._ended or self._to_tell) and (left := next_beat - loop.time()) > 0:
                     await self._pause(left, self._called)
                     self._called.clear()
                     if self._maybe_cancelled:
@@ -166,7 +176,7 @@ class Heartbeat:
 
     async def _beat(self, store: Store) -> None:
         """One round: the worker lives, its leases go on."""
-        sent = time.monotonic()
+        sent, self._to_tell = time.monotonic(), False
         if not self._opened:
             await store.open()
             self._opened = True

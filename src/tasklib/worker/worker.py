@@ -250,6 +250,7 @@ class TaskWorker:
             if exhausted.is_set():
                 log.error("worker %s cannot go on: %s", self.worker_id, NO_SLOT_LEFT)
             fetcher.stop()
+            heartbeat.drain()
             await asyncio.wait({claiming}, timeout=LAST_CLAIM_SECONDS)
             fetcher.give_back()
             await self._land(in_flight, completer, heartbeat, settled)

@@ -18,16 +18,32 @@ export async function call<T>(request: Promise<{ data?: T; error?: unknown; resp
   return data as T;
 }
 
+/** The latest answers with their tags, so that what has not changed is not sent again. In memory and not in the
+ * browser's cache: nothing of the queue is left on a disk. */
+const kept = new Map<string, { tag: string; text: string }>();
+const KEPT = 20;
+
 async function exactFetch(request: Request): Promise<Response> {
+  const had = request.method === "GET" ? kept.get(request.url) : undefined;
+  if (had) request.headers.set("If-None-Match", had.tag);
   const answer = await fetch(request).catch((error: unknown) => {
     throw error instanceof DOMException && error.name === "AbortError" ? error : unreachable();
   });
   if (answer.status === 401) goToLogin();
   if (answer.status === 204) return answer;
-  const text = await answer.text();
+  const unchanged = answer.status === 304 && had !== undefined;
+  const text = unchanged ? had.text : await answer.text();
+  const tag = answer.headers.get("ETag");
+  if (tag && request.method === "GET") keep(request.url, tag, text);
   const headers = new Headers(answer.headers);
   headers.set("Content-Length", String(text.length)); // openapi-fetch would parse an answer without one by itself
-  const read = new Response(text, { status: answer.status, headers });
+  const read = new Response(text, { status: unchanged ? 200 : answer.status, headers });
   read.json = async () => plain(parse(text));
   return read;
+}
+
+function keep(url: string, tag: string, text: string): void {
+  kept.delete(url); // goes to the end
+  kept.set(url, { tag, text });
+  for (const oldest of [...kept.keys()].slice(0, -KEPT)) kept.delete(oldest);
 }

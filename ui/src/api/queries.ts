@@ -40,11 +40,14 @@ export const typesQuery = queryOptions({
   meta: live,
 });
 
-export const workersQuery = queryOptions({
-  queryKey: ["workers"],
-  queryFn: ({ signal }) => call(client.GET("/api/workers", { signal })),
-  meta: live,
-});
+export function workersQuery(query: { all?: boolean } = {}) {
+  return queryOptions({
+    queryKey: ["workers", query],
+    queryFn: ({ signal }) => call(client.GET("/api/workers", { params: { query }, signal })),
+    placeholderData: keepPreviousData,
+    meta: live,
+  });
+}
 
 export function tasksQuery(query: TaskQuery) {
   return queryOptions({

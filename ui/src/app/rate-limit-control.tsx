@@ -74,7 +74,7 @@ function RateLimitDialog({ controls, onClose }: { controls: Controls; onClose: (
       reason={rateFault(choice)}
       onConfirm={() => save.mutateAsync(undefined)}
     >
-      <RateLimitField control={controls} choice={choice} onChange={setChoice} />
+      <RateLimitField canLift control={controls} choice={choice} onChange={setChoice} />
     </ConfirmDialog>
   );
 }

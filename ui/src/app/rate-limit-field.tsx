@@ -5,18 +5,20 @@ import { Input } from "@/components/field";
 
 export interface RateLimitFieldProps {
   control: Pick<Control, "defaultRateLimit">;
+  /** Whether the code's limit can be lifted without another in its place. */
+  canLift: boolean;
   choice: RateChoice;
   onChange: (choice: RateChoice) => void;
 }
 
 /** Who sets the rate, and to what. */
-export function RateLimitField({ control, choice, onChange }: RateLimitFieldProps) {
+export function RateLimitField({ control, canLift, choice, onChange }: RateLimitFieldProps) {
   const name = useId();
   const fault = rateFault(choice);
   const code = control.defaultRateLimit;
-  const options: readonly [Master, string][] = [
+  const options: readonly (readonly [Master, string])[] = [
     ["code", code ? `As the code says: ${code} a second` : "As the code says: no limit"],
-    ["none", "No limit, whatever the code says"],
+    ...(canLift ? ([["none", "No limit, whatever the code says"]] as const) : []),
     ["operator", "At most"],
   ];
   return (

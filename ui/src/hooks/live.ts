@@ -5,6 +5,7 @@ import { parse, plain } from "@/api/exact";
 import type { Stats } from "@/api/model";
 import { addressOf } from "@/api/place";
 import { statsQuery } from "@/api/queries";
+import { changed, type StatsChanges } from "@/hooks/stats-changes";
 
 export type LiveState = "live" | "connecting" | "paused" | "hidden" | "polling";
 
@@ -74,6 +75,11 @@ export class Live {
     });
     stream.addEventListener("stats", (event) => {
       this.queries.setQueryData(statsQuery.queryKey, plain(parse(event.data)) as Stats);
+      this.moved();
+    });
+    stream.addEventListener("changes", (event) => {
+      const changes = plain(parse(event.data)) as StatsChanges;
+      this.queries.setQueryData(statsQuery.queryKey, (had) => had && changed(had, changes));
       this.moved();
     });
     stream.addEventListener("controls", () => {

@@ -47,20 +47,24 @@ class Cell(NamedTuple):
 
 
 class Cells:
-    """Counts and times by cell."""
+    """Counts and times by cell: summed up, but of samples of the backlog the oldest is kept."""
 
     def __init__(self) -> None:
         self.counts: Counter[Cell] = Counter()
         self.times: Counter[Cell] = Counter()
 
     def add(self, cell: Cell, count: int, run_ms: int) -> None:
+        if cell.state == BACKLOG:
+            self.counts[cell] = 1
+            self.times[cell] = max(self.times[cell], run_ms // count)
+            return
         self.counts[cell] += count
         if run_ms:
             self.times[cell] += run_ms
 
     def include(self, other: Cells) -> None:
-        self.counts.update(other.counts)
-        self.times.update(other.times)
+        for cell, count in other.counts.items():
+            self.add(cell, count, other.times[cell])
 
     def encode(self) -> bytes:
         return json.dumps([[*cell, count, self.times[cell]] for cell, count in self.counts.items()]).encode()
@@ -171,8 +175,8 @@ class Counts:
     async def backlog_history(self, since_seconds: float, step_seconds: int) -> Sequence[Age]:
         cells = await self._since(since_seconds, step_seconds)
         return [
-            Age(EPOCH + timedelta(seconds=cell.minute), cell.name, cells.times[cell] / count / 1000)
-            for cell, count in sorted(cells.counts.items())
+            Age(EPOCH + timedelta(seconds=cell.minute), cell.name, cells.times[cell] / 1000)
+            for cell in sorted(cells.counts)
             if cell.state == BACKLOG
         ]
 
@@ -191,8 +195,8 @@ class Counts:
     # -- sampling -----------------------------------------------------------------------------------------------------
 
     async def sample_backlog(self, ages: Callable[[], Awaitable[dict[str, float]]]) -> None:
-        """As sums that can be merged: how many samples, and their ages in milliseconds. The empty name is the oldest of
-        all, also when nothing waits. Whoever creates the minute's entry has sampled it."""
+        """Ages in milliseconds. The empty name is the oldest of all, also when nothing waits. Whoever creates the
+        minute's entry has sampled it."""
         minute = self._kv.clock.micros() // 60_000_000 * 60
         key = f"{keys.COUNT}m.{minute}.backlog"
         if key in await self._kv.run(lambda: self._kv.read([key])):

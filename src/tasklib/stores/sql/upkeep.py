@@ -132,7 +132,7 @@ def compact_stats() -> Steps[None]:
 
 
 def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoch: bool = False) -> Steps[None]:
-    """Adds counts, summed up. Each is in the order of `COUNTED`."""
+    """Adds counts, summed up; of samples of the backlog the oldest is kept. Each is in the order of `COUNTED`."""
     sums: dict[tuple[Any, ...], tuple[int, int]] = {}
     for minute, name, state, bucket, count, run_ms in counts:
         if epoch:
@@ -141,7 +141,10 @@ def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoc
             minute = minute - (minute - EPOCH) % timedelta(hours=1)
         cell = (minute, name, state, bucket)
         before = sums.get(cell, (0, 0))
-        sums[cell] = (before[0] + count, before[1] + run_ms)
+        if state == "backlog":
+            sums[cell] = (1, max(before[1], run_ms // count))
+        else:
+            sums[cell] = (before[0] + count, before[1] + run_ms)
     yield from add_counts([(*cell, *total) for cell, total in sums.items()])
 
 

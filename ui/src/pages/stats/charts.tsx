@@ -104,7 +104,7 @@ export default memo(function Charts({ steps, summary, stepMinutes }: ChartsProps
       </ChartFrame>
       <ChartFrame
         title="Backlog age"
-        unit="how long the oldest due task had waited"
+        unit="how long the oldest due task had waited, the most of each step"
         summary={
           summary.backlogMs !== null && (
             <>

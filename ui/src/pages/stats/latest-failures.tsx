@@ -22,7 +22,7 @@ import { lastLine } from "@/text/last-line";
 const SHOWN = 10;
 
 export function LatestFailures() {
-  const { data, error, refetch } = useQuery(tasksQuery({ status: ["failed"], limit: SHOWN }));
+  const { data, error, refetch } = useQuery(tasksQuery({ status: ["failed"], limit: SHOWN, fields: ["error"] }));
   return (
     <Card
       flush

@@ -22,7 +22,7 @@ export function SearchBar({ text, parsed, tasks, onSearch }: SearchBarProps) {
   const notesId = useId();
   const { data: stats } = useQuery(statsQuery);
   const types = useQuery(typesQuery).data?.types;
-  const workers = useQuery(workersQuery).data?.workers;
+  const workers = useQuery(workersQuery()).data?.workers;
   const known = useMemo<Known>(
     () => ({
       types: (types ?? []).map(({ type }) => type).sort(),

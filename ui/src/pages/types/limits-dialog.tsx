@@ -39,7 +39,7 @@ export function LimitsDialog({ type, onClose }: { type: TaskType; onClose: () =>
       reason={rateFault(rate) ?? fault}
       onConfirm={() => save.mutateAsync(undefined)}
     >
-      <RateLimitField control={before} choice={rate} onChange={setRate} />
+      <RateLimitField control={before} canLift={false} choice={rate} onChange={setRate} />
       <div className="mt-4">
         <label htmlFor={id} className="mb-1 block font-medium">
           Running at once

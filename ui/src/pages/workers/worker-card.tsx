@@ -4,12 +4,11 @@ import { classes } from "@/components/classes";
 import { SafeText } from "@/components/safe-text";
 import { RelativeTime } from "@/components/times";
 import { Heard, Queues, Running, Types } from "@/pages/workers/worker-parts";
-import { stateOf } from "@/pages/workers/worker-state";
 import { WorkerStateBadge } from "@/pages/workers/worker-state-badge";
 
 /** A row for a narrow screen: all in sight, nothing to scroll sideways. */
 export const WorkerCard = memo(function WorkerCard({ worker }: { worker: Worker }) {
-  const state = stateOf(worker);
+  const { state } = worker;
   return (
     <li data-worker={worker.id} className={classes("space-y-1.5 px-4 py-3", state === "lost" && "bg-failed-soft/50")}>
       <div className="flex flex-wrap items-center justify-between gap-x-3 gap-y-1">

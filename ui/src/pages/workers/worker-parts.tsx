@@ -4,13 +4,12 @@ import type { Worker } from "@/api/model";
 import { SafeText } from "@/components/safe-text";
 import { RelativeTime } from "@/components/times";
 import { qualified } from "@/pages/tasks/search/qualified";
-import { stateOf } from "@/pages/workers/worker-state";
 
 const SHOWN_TYPES = 3;
 
 /** When it was last heard of, and whether that is bad. */
 export function Heard({ worker }: { worker: Worker }) {
-  const state = stateOf(worker);
+  const { state } = worker;
   if (state === "stopped") {
     return (
       <>
@@ -29,11 +28,12 @@ export function Heard({ worker }: { worker: Worker }) {
 
 /** How many of its slots are busy, and the way to what it runs. */
 export function Running({ worker }: { worker: Worker }) {
+  if (worker.state === "lost" || worker.state === "stopped") return <span className="text-faint">–</span>;
   const busy = worker.concurrency > 0 ? Math.min(1, worker.running / worker.concurrency) : 0;
   const figures = (
     <>
       {worker.running}
-      <span className="text-dim"> of {worker.concurrency}</span>
+      <span className="text-dim">{worker.state === "stopping" ? " to finish" : ` of ${worker.concurrency}`}</span>
     </>
   );
   return (

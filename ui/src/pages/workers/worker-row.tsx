@@ -6,11 +6,10 @@ import { SafeText } from "@/components/safe-text";
 import { Cell, Row } from "@/components/table";
 import { RelativeTime } from "@/components/times";
 import { Heard, Queues, Running, Types } from "@/pages/workers/worker-parts";
-import { stateOf } from "@/pages/workers/worker-state";
 import { WorkerStateBadge } from "@/pages/workers/worker-state-badge";
 
 export const WorkerRow = memo(function WorkerRow({ worker }: { worker: Worker }) {
-  const state = stateOf(worker);
+  const { state } = worker;
   return (
     <Row
       data-worker={worker.id}

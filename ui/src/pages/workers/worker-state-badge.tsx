@@ -4,6 +4,7 @@ import type { WorkerState } from "@/pages/workers/worker-state";
 
 const LOOKS: Record<WorkerState, { label: string; icon: LucideIcon; colours: string }> = {
   live: { label: "Live", icon: CircleCheck, colours: "bg-completed-soft text-completed" },
+  stopping: { label: "Stopping", icon: CirclePower, colours: "bg-processing-soft text-processing" },
   lost: { label: "Lost", icon: TriangleAlert, colours: "bg-failed-soft text-failed" },
   stopped: { label: "Stopped", icon: CirclePower, colours: "bg-cancelled-soft text-cancelled" },
 };

@@ -1,13 +1,8 @@
 import { expect, test } from "vitest";
 import type { Worker } from "@/api/model";
-import { fleetOf, inOrder, stateOf } from "@/pages/workers/worker-state";
+import { fleetOf, inOrder, type WorkerState } from "@/pages/workers/worker-state";
 
-function worker(
-  id: string,
-  live: boolean,
-  stoppedAt: string | null = null,
-  startedAt = "2030-01-01T00:00:00Z",
-): Worker {
+function worker(id: string, state: WorkerState, startedAt = "2030-01-01T00:00:00Z"): Worker {
   return {
     id,
     hostname: "host",
@@ -18,28 +13,26 @@ function worker(
     running: 1,
     startedAt,
     seenAt: startedAt,
-    stoppedAt,
+    stoppedAt: null,
     secondsSinceSeen: 0,
-    live,
+    state,
+    live: state === "live",
   };
 }
 
 const workers = [
-  worker("gone", false, "2030-01-02T00:00:00Z"),
-  worker("old", true),
-  worker("new", true, null, "2030-01-01T09:00:00Z"),
-  worker("lost", false),
+  worker("gone", "stopped"),
+  worker("leaves", "stopping"),
+  worker("old", "live"),
+  worker("new", "live", "2030-01-01T09:00:00Z"),
+  worker("lost", "lost"),
 ];
 
-test("lost is who vanished without a word", () => {
-  expect(workers.map(stateOf)).toEqual(["stopped", "live", "live", "lost"]);
-});
-
 test("trouble comes first", () => {
-  expect(inOrder(workers).map(({ id }) => id)).toEqual(["lost", "new", "old", "gone"]);
+  expect(inOrder(workers).map(({ id }) => id)).toEqual(["lost", "new", "old", "leaves", "gone"]);
 });
 
 test("only live workers have slots", () => {
-  expect(fleetOf(workers)).toBe("2 live, 1 lost, 1 stopped · 2 of 8 slots busy");
-  expect(fleetOf([worker("lost", false)])).toBe("1 lost");
+  expect(fleetOf(workers)).toBe("2 live, 1 stopping, 1 lost, 1 stopped · 2 of 8 slots busy");
+  expect(fleetOf([worker("lost", "lost")])).toBe("1 lost");
 });

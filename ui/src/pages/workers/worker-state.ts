@@ -1,19 +1,14 @@
 import type { Worker } from "@/api/model";
 
-export type WorkerState = "live" | "lost" | "stopped";
+export type WorkerState = Worker["state"];
 
-const ORDER: readonly WorkerState[] = ["lost", "live", "stopped"];
-
-/** Lost: it has not been heard of for too long, and never said that it stops. */
-export function stateOf(worker: Pick<Worker, "live" | "stoppedAt">): WorkerState {
-  return worker.live ? "live" : worker.stoppedAt ? "stopped" : "lost";
-}
+const ORDER: readonly WorkerState[] = ["lost", "live", "stopping", "stopped"];
 
 /** Trouble first, then those at work, then those that are gone; the newest first among equals. */
 export function inOrder(workers: readonly Worker[]): Worker[] {
   return workers.toSorted(
     (one, other) =>
-      ORDER.indexOf(stateOf(one)) - ORDER.indexOf(stateOf(other)) ||
+      ORDER.indexOf(one.state) - ORDER.indexOf(other.state) ||
       other.startedAt.localeCompare(one.startedAt) ||
       one.id.localeCompare(other.id),
   );
@@ -21,8 +16,8 @@ export function inOrder(workers: readonly Worker[]): Worker[] {
 
 /** "2 live, 1 lost · 3 of 8 slots busy" */
 export function fleetOf(workers: readonly Worker[]): string {
-  const counted = (["live", "lost", "stopped"] as const)
-    .map((state) => [workers.filter((worker) => stateOf(worker) === state).length, state] as const)
+  const counted = (["live", "stopping", "lost", "stopped"] as const)
+    .map((state) => [workers.filter((worker) => worker.state === state).length, state] as const)
     .filter(([count]) => count > 0)
     .map(([count, state]) => `${count} ${state}`);
   const live = workers.filter(({ live }) => live);

@@ -32,7 +32,7 @@ ORDER BY 1, name, state, bucket
 -- name: backlog_history
 SELECT
     to_timestamp(floor(extract(epoch FROM minute) / :step) * :step) AS minute, name,
-    (sum(run_ms) / sum(count) / 1000)::double precision AS seconds
+    max(run_ms / count / 1000.0)::double precision AS seconds
 FROM {schema}.task_counts
 WHERE minute > 'epoch' AND minute >= statement_timestamp() + :offset::interval + :since::interval AND state = 'backlog'
 GROUP BY 1, name

@@ -45,7 +45,7 @@ RETURNING id
 SELECT count(*) FROM {schema}.tasks WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
 
 -- name: sample_backlog
--- Into the counters, as sums that can be merged: how many samples, and their ages in milliseconds. Nothing is read where
+-- Into the counters: one sample, and its age in milliseconds. Of samples that are merged the oldest is kept. Nothing is read where
 -- this minute has one. The empty name is the oldest of all, also when nothing waits: that was seen too.
 INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
 SELECT date_trunc('minute', statement_timestamp() + :offset::interval), coalesce(name, ''), 'backlog', -1, 1,

@@ -75,7 +75,7 @@ ORDER BY 1, 2, 3, 4
 
 -- name: backlog_history
 SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS minute, name,
-    sum(run_ms) / 1000.0 / sum(count) AS seconds
+    max(run_ms / count / 1000.0) AS seconds
 FROM task_counts
 WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
     AND state = 'backlog'

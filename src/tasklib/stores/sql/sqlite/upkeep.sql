@@ -40,7 +40,7 @@ RETURNING id
 SELECT count(*) FROM tasks WHERE state IN (SELECT value FROM json_each(:states)) AND completed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
 
 -- name: sample_backlog
--- Into the counters, as sums that can be merged: how many samples, and their ages in milliseconds. Nothing is read where
+-- Into the counters: one sample, and its age in milliseconds. Of samples that are merged the oldest is kept. Nothing is read where
 -- this minute has one. The empty name is the oldest of all, also when nothing waits: that was seen too.
 WITH due(name, at) AS MATERIALIZED (
     SELECT name, min(coalesce(next_retry_at, scheduled_at)) FROM tasks INDEXED BY ix_tasks_ready
@@ -82,7 +82,9 @@ INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
 SELECT minute, name, state, bucket, count, run_ms FROM batch
 WHERE true
 ON CONFLICT (minute, name, state, bucket)
-DO UPDATE SET count = count + excluded.count, run_ms = run_ms + excluded.run_ms
+DO UPDATE SET
+    count = iif(state = 'backlog', 1, count + excluded.count),
+    run_ms = iif(state = 'backlog', max(run_ms / count, excluded.run_ms / excluded.count), run_ms + excluded.run_ms)
 
 -- name: forget_workers
 -- Those whose claims the lease would not have ended yet are kept: they are how the janitor knows.
