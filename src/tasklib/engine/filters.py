@@ -14,8 +14,9 @@ def checked(where: Filter) -> Filter:
     """The filter itself. A text that no task can hold is refused, and so is what is no text."""
     for text, field in _texts(where):
         _check(text, field)
-    if where.tags is not None:
-        check_tags(where.tags)
+    for tags in (where.tags, where.tag_texts):
+        if tags is not None:
+            check_tags(tags)
     return where
 
 
