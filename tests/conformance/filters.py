@@ -111,7 +111,23 @@ class Filters:
 
     async def test_by_tags_as_people_write_them(self, store: Store) -> None:
         """A text finds itself, and the number, the truth value or the null that is written so."""
-        values: list[Any] = [4711, "4711", 4711.0, "4711.0", True, "true", None, "null", 1, "x", "", [4711], 0.5, "[1]", [1]]
+        values: list[Any] = [
+            4711,
+            "4711",
+            4711.0,
+            "4711.0",
+            True,
+            "true",
+            None,
+            "null",
+            1,
+            "x",
+            "",
+            [4711],
+            0.5,
+            "[1]",
+            [1],
+        ]
         ids = [await submit(store, tags={"customer": value, "shop": "a"}) for value in values]
         await submit(store, tags={"shop": "a"})
 

@@ -130,7 +130,7 @@ class Lists:
             bound = chance.randint(1, 9)
             monkeypatch.setattr(values, "SEARCHED_TASKS", bound)
             rest = replace(_chosen(tasks, chance), tags=None, error_text=None, ids=None)
-            where = replace(rest, **chance.choice([{"tags": {"n": 1}}, {"error_text": "o"}]))
+            where = replace(rest, tags={"n": 1}) if chance.random() < 0.5 else replace(rest, error_text="o")
             said = f"seed {seed}, {where}, {bound} at a time"
             candidates = [task for task in reversed(tasks) if matches(task, rest)]
             expected = [task.id for task in candidates if matches(task, where)]
@@ -224,9 +224,7 @@ def _chosen(tasks: Sequence[Task], chance: random.Random) -> Filter:
     return Filter(**{name: possible[name] for name in chosen})
 
 
-async def _walk(
-    store: Store, where: Filter, limit: int, oldest_first: bool, *, in_steps: bool = False
-) -> list[UUID]:
+async def _walk(store: Store, where: Filter, limit: int, oldest_first: bool, *, in_steps: bool = False) -> list[UUID]:
     seen: list[UUID] = []
     cursor = None
     while True:

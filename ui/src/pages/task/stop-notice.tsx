@@ -12,8 +12,8 @@ export function StopNotice({ task }: { task: TaskDetail }) {
       <div className="flex gap-3">
         <Hand className="mt-0.5 size-4 shrink-0 text-cancelled" aria-hidden="true" />
         <p className="text-dim">
-          Somebody cancelled it <RelativeTime at={task.cancelRequestedAt} />. Its worker has been told, and
-          stops it. If it finishes first, it is completed.
+          Somebody cancelled it <RelativeTime at={task.cancelRequestedAt} />. Its worker has been told, and stops it. If
+          it finishes first, it is completed.
         </p>
       </div>
     </Card>
