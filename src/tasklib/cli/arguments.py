@@ -13,7 +13,6 @@ from tasklib.cli import completion
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.task import TaskState
-from tasklib.engine.filters import written_tags
 from tasklib.stores.values import Filter
 
 PAIR_HELP = "key=text, or key:=JSON for numbers, lists and the like"
@@ -118,7 +117,7 @@ def chosen(states: list[ShownState] | None, names: list[str] | None, tags: list[
         states=sorted(kept) if kept else None,
         terminal=False if waiting_only else None,
         names=names or None,
-        **written_tags(pairs(tags or (), "--tag")),
+        tags=pairs(tags, "--tag") if tags else None,
     )
 
 

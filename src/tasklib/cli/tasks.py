@@ -174,8 +174,9 @@ def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -
         if page.next_cursor is not None:
             session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
     elif page.next_cursor is not None:
-        session.out.note(f"None of the {SEARCHED_TASKS:,} tasks that were looked at has these tags.")
-        session.out.hint(f"Look at older ones:  add --cursor {page.next_cursor}")
+        session.out.note(
+            f"None of {SEARCHED_TASKS:,} tasks has these tags. For older ones add --cursor {page.next_cursor}"
+        )
     else:
         session.out.note("No tasks match." if filtered else "There are no tasks.")
 
