@@ -1,6 +1,9 @@
 """retry, cancel, delete, cleanup: what they do, and that the destructive ones ask."""
 
+import pytest
+
 from tasklib.core.options import SubmitOptions
+from tasklib.stores import values
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
 
@@ -108,3 +111,14 @@ def test_all_that_match_are_cancelled_or_deleted(cli: Cli, queue: Queue):
     assert cli("delete", "--state", "cancelled", "--yes").out == "2 tasks were deleted.\n"
     assert cli("delete", "--state", "cancelled", "--yes").out == "0 tasks were deleted.\n"
     assert cli("cancel", "--all", "--yes").out == "1 task was cancelled or asked to stop.\n"
+
+
+def test_a_search_that_has_not_looked_at_all_goes_on(cli: Cli, queue: Queue, monkeypatch: pytest.MonkeyPatch):
+    """Also where the part that was counted held nothing."""
+    monkeypatch.setattr(values, "SEARCHED_TASKS", 2)
+    queue.submit("greet", name="ada", options=SubmitOptions(tags={"team": "red"}))
+    for _ in range(4):
+        queue.submit("greet", name="bob")
+    listed = cli("list", "--tag", "team=red")
+    assert "older ones" in listed.err
+    assert cli("cancel", "--tag", "team=red", "--yes", "--json").data == {"found": 0, "done": 1}

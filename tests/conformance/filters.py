@@ -109,6 +109,49 @@ class Filters:
         assert await found(batch="dail") == []
         assert await found() == list(range(len(tags)))
 
+    async def test_by_tags_as_people_write_them(self, store: Store) -> None:
+        """A text finds itself, and the number, the truth value or the null that is written so."""
+        values: list[Any] = [
+            4711,
+            "4711",
+            4711.0,
+            "4711.0",
+            True,
+            "true",
+            None,
+            "null",
+            1,
+            "x",
+            "",
+            [4711],
+            0.5,
+            "[1]",
+            [1],
+        ]
+        ids = [await submit(store, tags={"customer": value, "shop": "a"}) for value in values]
+        await submit(store, tags={"shop": "a"})
+
+        async def found(text: str, **others: Any) -> list[Any]:
+            where = Filter(tag_texts={"customer": text}, **others)
+            page = await store.page(where, limit=50, oldest_first=True)
+            assert (await store.count(where, 50)).value == len(page.tasks)
+            return [ids.index(task.id) for task in page.tasks]
+
+        assert await found("4711") == [0, 1, 2]
+        assert await found("4711.0") == [0, 2, 3]
+        assert await found("true") == [4, 5]
+        assert await found("null") == [6, 7]
+        assert await found("1") == [8]
+        assert await found("x") == [9]
+        assert await found("") == [10]
+        assert await found("0.5") == [12]
+        assert await found("[1]") == [13], "lists and objects are not written in a search"
+        for text in ("True", "NaN", "-Infinity", "1e999", "9" * 5000, " 4711", "04711"):
+            assert await found(text) == [], text
+        assert await found("4711", tags={"shop": "a"}, states=["pending"]) == [0, 1, 2]
+        assert await found("4711", tags={"customer": 4711}) == [0, 2], "both must hold"
+        assert await found("4711", tags={"shop": "b"}) == []
+
     async def test_by_worker(self, store: Store) -> None:
         await submit_several(store, 3)
         of_anna = await claim_one(store, worker=WORKER_A)

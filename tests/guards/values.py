@@ -215,6 +215,37 @@ CUTS = (
     ),
 )
 
+SEARCHES = (
+    one(
+        "sql: a search that stops says where it goes on",
+        "stores/sql/lists.py",
+        "ids[limit - 1] if len(ids) > limit else stop)",
+        suite("test_a_search_that_stops_says_so_and_goes_on_behind_its_cursor", "sqlite"),
+        put="ids[limit - 1] if len(ids) > limit else None)",
+    ),
+    one(
+        "sql: the count of a search that stops is not called exact",
+        "stores/sql/lists.py",
+        "found > cap or stop is not None",
+        suite("test_a_search_that_stops_says_so_and_goes_on_behind_its_cursor", "sqlite"),
+        put="found > cap",
+    ),
+    one(
+        "nats: the count of a search that stops is not called exact",
+        "stores/nats/reads.py",
+        "found > cap or stop is not None",
+        suite("test_a_search_that_stops_says_so_and_goes_on_behind_its_cursor", "nats"),
+        put="found > cap",
+    ),
+    one(
+        "rest: a bulk action goes on behind its cursor",
+        "server/bulk.py",
+        "bulk.perform(service.engine, action, where, given.cursor)",
+        "tests/server/test_operating.py::test_bulk_that_runs_out_of_time_goes_on_behind_its_cursor",
+        put="bulk.perform(service.engine, action, where)",
+    ),
+)
+
 LITERAL = (
     one(
         "sql: a prefix is taken literally",
@@ -365,4 +396,4 @@ QUEUES = (
     ),
 )
 
-GUARDS = (*VALUES, *CUTS, *LITERAL, *CHOICES, *QUEUES)
+GUARDS = (*VALUES, *CUTS, *SEARCHES, *LITERAL, *CHOICES, *QUEUES)

@@ -14,9 +14,11 @@ from tasklib.core.errors import InvalidConfig
 from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server import ServerSettings
+from tasklib.server import bulk as server_bulk
 from tasklib.server.views import worker_view
+from tasklib.stores import values
 from tasklib.stores.values import ControlChange, WorkerInfo
-from tests.conformance.builders import claim, claim_one, heartbeat_of, in_phase, submit, submit_several
+from tests.conformance.builders import apply, claim, claim_one, failed, heartbeat_of, in_phase, submit, submit_several
 from tests.server.conftest import client_of, make_app, refused
 
 
@@ -36,6 +38,7 @@ async def test_bulk(api: httpx.AsyncClient, engine: Engine):
         "matchedCapped": False,
         "done": 0,
         "more": False,
+        "nextCursor": None,
         "dryRun": True,
     }
     assert (await act("retry", status=["failed"], finished=True))["done"] == 2
@@ -55,6 +58,54 @@ async def test_bulk_by_ids_and_tags(quick: httpx.AsyncClient, memory_engine: Eng
     body = {"filter": {"ids": [str(first)]}}
     assert (await quick.post("/api/tasks/bulk/cancel", json=body)).json()["done"] == 1
     assert (await quick.post("/api/tasks/bulk/cancel", json={"filter": {"tags": {"n": 3}}})).json()["done"] == 1
+
+
+async def test_bulk_by_a_search_is_done_to_all(api: httpx.AsyncClient, engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    """The count looks at the newest of those that failed, and says so; the action does not stop there."""
+    monkeypatch.setattr(values, "SEARCHED_TASKS", 3)
+    store = await engine.store()
+    for number in range(8):
+        await submit(store, f"pay.{number}")
+        await apply(store, failed(await claim_one(store, f"pay.{number}"), "insufficient funds", final=True))
+    await submit_several(store, 9, "mail")
+    where = {"status": ["failed"], "error": "insufficient"}
+    count = (await api.post("/api/tasks/bulk/retry", json={"filter": where, "dryRun": True})).json()
+    assert (count["matched"], count["matchedCapped"]) == (3, True)
+    listed = (await api.get("/api/tasks", params=where)).json()
+    assert (listed["total"], listed["totalCapped"], len(listed["tasks"])) == (3, True, 3)
+    assert (await api.get("/api/tasks", params={**where, "cursor": listed["nextCursor"]})).json()["tasks"]
+    done = (await api.post("/api/tasks/bulk/retry", json={"filter": where})).json()
+    assert (done["done"], done["more"], done["matchedCapped"]) == (8, False, False)
+    assert (await api.get("/api/tasks", params=where)).json()["total"] == 0
+
+
+async def test_bulk_that_runs_out_of_time_goes_on_behind_its_cursor(
+    quick: httpx.AsyncClient, memory_engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """Also where nothing was found in the time that there was: without the cursor it would never get further."""
+    monkeypatch.setattr(values, "SEARCHED_TASKS", 2)
+    monkeypatch.setattr(server_bulk, "WORK_SECONDS", 0)
+    store = await memory_engine.store()
+    await submit_several(store, 5, "others")
+    await submit(store, "wanted", tags={"customer": 4711})
+    body: dict[str, Any] = {"filter": {"tags": {"customer": "4711"}}}
+    answers: list[dict[str, Any]] = []
+    while not answers or answers[-1]["more"]:
+        answers.append((await quick.post("/api/tasks/bulk/cancel", json=body)).json())
+        body["cursor"] = answers[-1]["nextCursor"]
+    assert [answer["done"] for answer in answers] == [0, 0, 1]
+
+
+async def test_lists_and_bulk_actions_read_tags_alike(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    for value in (4711, "4711", True, "true", None, "null", "x"):
+        await submit(store, "t", tags={"customer": value})
+    for text, number in (("4711", 2), ("true", 2), ("null", 2), ("x", 1), ("471", 0)):
+        assert (await api.get("/api/tasks", params={"tag": f"customer:{text}"})).json()["total"] == number
+        body = {"filter": {"tags": {"customer": text}}, "dryRun": True}
+        assert (await api.post("/api/tasks/bulk/cancel", json=body)).json()["matched"] == number
+    body = {"filter": {"tags": {"customer": 4711}}, "dryRun": True}
+    assert (await api.post("/api/tasks/bulk/cancel", json=body)).json()["matched"] == 1, "a number is meant exactly"
 
 
 @pytest.mark.parametrize(

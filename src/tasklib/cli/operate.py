@@ -166,7 +166,7 @@ def _matching(session: Session, action: Action, where: Filter, *, yes: bool) -> 
     """All that match and that it can be done to, counted first."""
     found = session.run(lambda engine: bulk.count(engine, action, where))
     done = 0
-    if found.value:
+    if found.value or found.capped:
         more = "or more " if found.capped else ""
         session.confirm(f"{action} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)
         done = session.run(lambda engine: _perform(engine, action, where, found.value, session.out))
@@ -180,8 +180,8 @@ async def _perform(engine: Engine, action: Action, where: Filter, found: int, ou
     done = 0
     with progress_bar(out, action.capitalize()) as bar:
         line = bar.add_task("", total=found)
-        async for tasks in bulk.perform(engine, action, where):
-            done += len(tasks)
+        async for batch in bulk.perform(engine, action, where):
+            done += len(batch.tasks)
             bar.update(line, completed=done, total=max(found, done))
     return done
 

@@ -27,7 +27,7 @@ from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import Call, check
-from tasklib.stores.values import Filter, Page
+from tasklib.stores.values import SEARCHED_TASKS, Filter, Page
 
 _PANEL = "Tasks"
 _STDIN = "-"
@@ -148,8 +148,8 @@ def list_tasks(
     """List tasks, newest first.
 
     A failed task that still has attempts left is shown as waiting; --state failed finds it too, --state waiting nothing
-    else. Searches by tag look at
-    the newest 50,000 tasks.
+    else. A search by tag looks at
+    50,000 of the tasks that meet the other conditions; --cursor goes on.
     """
     where = chosen(state, name, tag)
 
@@ -175,6 +175,10 @@ def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -
         session.out.table(record.COLUMNS, [record.row(task, now) for task in page.tasks])
         if page.next_cursor is not None:
             session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
+    elif page.next_cursor is not None:
+        session.out.note(
+            f"None of {SEARCHED_TASKS:,} tasks has these tags. For older ones add --cursor {page.next_cursor}"
+        )
     else:
         session.out.note("No tasks match." if filtered else "There are no tasks.")
 

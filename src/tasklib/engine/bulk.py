@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 from tasklib.core import decide
@@ -23,6 +24,13 @@ class Action(StrEnum):
     RETRY = "retry"
     CANCEL = "cancel"
     DELETE = "delete"
+
+
+class Batch(NamedTuple):
+    tasks: list[Task]
+    """What it was done to, as it was before."""
+    next_cursor: UUID | None
+    """Where to go on; None at the end."""
 
 
 CONCERNS: dict[Action, tuple[str, ...]] = {
@@ -44,19 +52,19 @@ def concerned(action: Action, where: Filter) -> Filter:
 
 
 async def count(engine: Engine, action: Action, where: Filter) -> Count:
-    """How many tasks the action would be done to."""
+    """How many tasks the action would be done to. A search counts among the newest tasks only, and says so; `perform`
+    goes on to the end."""
     narrowed = concerned(action, where)
     return await engine.count(narrowed, COUNT_CAP) if narrowed.states else Count(0, False)
 
 
-async def perform(engine: Engine, action: Action, where: Filter) -> AsyncIterator[list[Task]]:
-    """Does it to all that match now; yields after each batch what it was done to, as it was before. What somebody else
-    changed meanwhile is passed over."""
+async def perform(engine: Engine, action: Action, where: Filter, cursor: UUID | None = None) -> AsyncIterator[Batch]:
+    """Does it to all that match now, oldest first, from behind the cursor on, a batch at a time. What somebody else
+    changed meanwhile is passed over. A batch of a search may be empty with others behind it."""
     narrowed = concerned(action, where)
-    cursor: UUID | None = None
     while narrowed.states:
         page = await engine.page(narrowed, limit=BATCH, cursor=cursor, oldest_first=True)
-        yield await _do(engine, action, page.tasks)
+        yield Batch(await _do(engine, action, page.tasks), page.next_cursor)
         if page.next_cursor is None:
             return
         cursor = page.next_cursor

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tasklib.core.codec import text_problem
 from tasklib.core.errors import InvalidOption
@@ -14,9 +15,21 @@ def checked(where: Filter) -> Filter:
     """The filter itself. A text that no task can hold is refused, and so is what is no text."""
     for text, field in _texts(where):
         _check(text, field)
-    if where.tags is not None:
-        check_tags(where.tags)
+    for tags in (where.tags, where.tag_texts):
+        if tags is not None:
+            check_tags(tags)
     return where
+
+
+def written_tags(tags: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The conditions of tags that somebody wrote, for a filter: a text also finds the number, the truth value or the
+    null that is written so; what is no text is meant exactly."""
+    if not tags:
+        return {}
+    check_tags(tags)
+    texts = {key: value for key, value in tags.items() if isinstance(value, str)}
+    exact = {key: value for key, value in tags.items() if key not in texts}
+    return {"tags": exact or None, "tag_texts": texts or None}
 
 
 def _texts(where: Filter) -> Iterable[tuple[object, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import UUID
 
 from fastapi import APIRouter
 
@@ -23,17 +24,20 @@ async def act(action: Action, given: Bulk, service: Served, who: IdentityDep) ->
     where = of_body(given.filter)
     if given.dry_run:
         found = await bulk.count(service.engine, action, where)
-        return BulkDone(matched=found.value, matched_capped=found.capped, done=0, more=False, dry_run=True)
+        return BulkDone(
+            matched=found.value, matched_capped=found.capped, done=0, more=False, next_cursor=None, dry_run=True
+        )
     until = asyncio.get_running_loop().time() + WORK_SECONDS
-    done, more = 0, False
-    batches = bulk.perform(service.engine, action, where)
-    async for tasks in batches:
+    done = 0
+    next_cursor: UUID | None = None
+    async for tasks, behind in bulk.perform(service.engine, action, where, given.cursor):
         done += len(tasks)
         # One for each task, so that its own timeline tells; and below one for the whole.
         await service.add_audit(who, action, [(task.id, task.name) for task in tasks], detail={"bulk": True})
         if asyncio.get_running_loop().time() >= until:
-            more = True
+            next_cursor = behind
             break
     detail = {"filter": given.filter.model_dump(mode="json", by_alias=True, exclude_none=True), "done": done}
     await service.add_audit(who, f"bulk-{action}", detail=detail)
-    return BulkDone(matched=done, matched_capped=False, done=done, more=more, dry_run=False)
+    more = next_cursor is not None
+    return BulkDone(matched=done, matched_capped=more, done=done, more=more, next_cursor=next_cursor, dry_run=False)

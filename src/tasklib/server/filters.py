@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tasklib.core.errors import InvalidInput
-from tasklib.core.options import check_tags
+from tasklib.engine.filters import written_tags
 from tasklib.server.schemas import BulkFilter, ListQuery, Status
 from tasklib.stores.values import Filter
 
@@ -16,29 +16,27 @@ def of_query(query: ListQuery) -> Filter:
         name_prefix=query.name_prefix,
         states=_states(query.status),
         terminal=query.finished,
-        tags=_tags(query.tag),
         error_text=query.error,
         worker_id=query.worker,
         ids=query.id,
         created_after=query.created_after,
         created_before=query.created_before,
+        **written_tags(_tags(query.tag)),
     )
 
 
 def of_body(given: BulkFilter) -> Filter:
-    if given.tags is not None:
-        check_tags(given.tags)
     return Filter(
         names=given.type,
         name_prefix=given.name_prefix,
         states=_states(given.status),
         terminal=given.finished,
-        tags=given.tags,
         error_text=given.error,
         worker_id=given.worker,
         created_after=given.created_after,
         created_before=given.created_before,
         ids=given.ids,
+        **written_tags(given.tags),
     )
 
 

@@ -183,10 +183,15 @@ class ListedTask(TaskView):
 class TaskPage(ResponseModel):
     tasks: list[ListedTask]
     total: int
-    total_capped: bool = Field(description="True: there are more than `total`.")
+    total_capped: bool = Field(
+        description="True: there are more than `total`, or a search by tag or error has not looked at all tasks."
+    )
     limit: int
     offset: int
-    next_cursor: UUID | None = Field(description="Send as `cursor` for the next page; null at the end.")
+    next_cursor: UUID | None = Field(
+        description="Send as `cursor` for the next page; null at the end. A search by tag or error that has looked at "
+        "50,000 tasks has one even if it found nothing: the next page looks at the next 50,000."
+    )
 
 
 class Retried(ResponseModel):
@@ -203,7 +208,13 @@ class ListQuery(RequestModel):
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = DEFAULT_PAGE
     offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET)] = 0
     cursor: UUID | None = None
-    tag: Annotated[list[SearchText] | None, Field(description="key:value; may be repeated.")] = None
+    tag: Annotated[
+        list[SearchText] | None,
+        Field(
+            description="key:value; may be repeated. The value is a text, or the number, true, false or null that is "
+            "written so."
+        ),
+    ] = None
     name_prefix: Name | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
@@ -227,7 +238,9 @@ class BulkFilter(RequestModel):
 
     type: list[Name] | None = Field(default=None, max_length=1000)
     status: list[Status] | None = None
-    tags: dict[str, Any] | None = None
+    tags: dict[str, Any] | None = Field(
+        default=None, description="A text also finds the number, true, false or null that is written so, as in lists."
+    )
     name_prefix: Name | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
@@ -240,13 +253,18 @@ class BulkFilter(RequestModel):
 class Bulk(RequestModel):
     filter: BulkFilter
     dry_run: Flag = False
+    cursor: UUID | None = Field(default=None, description="The `nextCursor` of the answer before, to go on from there.")
 
 
 class BulkDone(ResponseModel):
     matched: int = Field(description="How many tasks the action can be done to (dry run), or was done to.")
-    matched_capped: bool
+    matched_capped: bool = Field(
+        description="True: there are more than `matched`, or a search by tag or error counted among the newest 50,000 "
+        "tasks that meet the other conditions; the action itself goes on to the end."
+    )
     done: int
-    more: bool = Field(description="True: time ran out before all were done; send it again.")
+    more: bool = Field(description="True: time ran out before all were done; send it again with `nextCursor`.")
+    next_cursor: UUID | None = Field(description="Send as `cursor` to go on; null at the end.")
     dry_run: bool
 
 

@@ -85,7 +85,8 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
 
 @router.get("", response_model=TaskPage, operation_id="list_tasks", responses=problems())
 async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> Response:
-    """List tasks, newest first. Searches by tag or error text look at the newest 50,000 tasks."""
+    """List tasks, newest first. A page of a search by tag or error text looks at 50,000 of the tasks that meet the
+    other conditions."""
     where = of_query(query)
     page = await service.engine.page(where, limit=query.limit, cursor=query.cursor, offset=query.offset)
     if page.next_cursor is None and query.cursor is None and (page.tasks or not query.offset):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +17,9 @@ from tasklib.core.limits import Controls as Controls
 from tasklib.core.limits import Unset as Unset
 from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.task import Claim, Task
+
+SEARCHED_TASKS = 50_000
+"""A search by tag or error text looks at so many tasks at a time, of those that meet its other conditions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,8 @@ class Filter:
     """With `failed`: True for final failures only, False for those that wait for a retry."""
     tags: dict[str, Any] | None = None
     """Each pair must be in the task's tags."""
+    tag_texts: dict[str, str] | None = None
+    """The same, as people write them: 4711 is that text and that number, true is that text and the truth value."""
     worker_id: str | None = None
     """What runs under this worker."""
     error_text: str | None = None
@@ -147,18 +154,39 @@ class Filter:
     """Earlier than this instant."""
     ids: Sequence[UUID] | None = None
 
+    @property
+    def searches(self) -> bool:
+        """Asks for what no index has, so that tasks have to be looked at one by one."""
+        return bool(self.tags or self.tag_texts or self.error_text)
+
+    def tag_choices(self) -> list[tuple[str, list[Any]]]:
+        """Each key must have one of its values."""
+        exact = [(key, [value]) for key, value in (self.tags or {}).items()]
+        return exact + [(key, _written_as(text)) for key, text in (self.tag_texts or {}).items()]
+
+
+def _written_as(text: str) -> list[Any]:
+    """The values that are written like this: the text itself, and a number, a truth value or null."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return [text]
+    scalar = value is None or isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
+    return [text, value] if scalar and text == text.strip() else [text]
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
     tasks: list[Task]
     next_cursor: UUID | None
-    """The id to continue behind; None at the end."""
+    """The id to continue behind; None at the end. A search that has looked at `SEARCHED_TASKS` has one too, whatever
+    it found."""
 
 
 class Count(NamedTuple):
     value: int
     capped: bool
-    """True: there are more than `value`."""
+    """True: there are more than `value`, or a search has looked at `SEARCHED_TASKS` and there are others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

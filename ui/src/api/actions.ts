@@ -14,26 +14,33 @@ export const deleteTask = (id: string) =>
 /** How many tasks `act` would touch. */
 export const countMatching = (action: BulkAction, filter: BulkFilter) => bulk(action, filter, true);
 
-export interface Matching {
-  /** Ask no more once so many are done: tasks that fail anew as fast as they are retried would never end. */
-  limit?: number;
-  onProgress?: (done: number) => void;
-}
-
-/** All that match. The server works for a while at a time, so it is asked until nothing is left. */
-export async function actOnMatching(action: BulkAction, filter: BulkFilter, given: Matching = {}): Promise<number> {
-  const { limit = Number.POSITIVE_INFINITY, onProgress } = given;
+/**
+ * All that match. The server works for a while at a time, and is asked to go on from there until it is through: each task
+ * has its turn once, also those that fail anew as fast as they are retried.
+ */
+export async function actOnMatching(
+  action: BulkAction,
+  filter: BulkFilter,
+  onProgress?: (done: number) => void,
+): Promise<number> {
   let done = 0;
-  for (;;) {
-    const part = await bulk(action, filter, false);
+  let cursor: string | null = null;
+  do {
+    const part: BulkDone = await bulk(action, filter, false, cursor);
     done += part.done;
+    cursor = part.nextCursor;
     onProgress?.(done);
-    if (!part.more || done >= limit) return done;
-  }
+  } while (cursor !== null);
+  return done;
 }
 
-const bulk = (action: BulkAction, filter: BulkFilter, dryRun: boolean): Promise<BulkDone> =>
-  call(client.POST("/api/tasks/bulk/{action}", { params: { path: { action } }, body: { filter, dryRun } }));
+const bulk = (
+  action: BulkAction,
+  filter: BulkFilter,
+  dryRun: boolean,
+  cursor: string | null = null,
+): Promise<BulkDone> =>
+  call(client.POST("/api/tasks/bulk/{action}", { params: { path: { action } }, body: { filter, dryRun, cursor } }));
 
 export const cleanUp = (query: CleanUpQuery) => call(client.DELETE("/api/tasks", { params: { query } }));
 

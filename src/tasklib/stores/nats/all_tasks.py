@@ -76,19 +76,17 @@ class AllTasks:
         created_after: int | None = None,
         created_before: int | None = None,
         cursor: bytes | None = None,
-        newest: int | None = None,
         oldest_first: bool = False,
     ) -> Iterator[bytes]:
-        """Ids of the tasks whose state, finality and name are wanted, from behind the cursor on; of the newest so many.
+        """Ids of the tasks whose state, finality and name are wanted, from behind the cursor on.
         Over the list as it is now: nobody may change it meanwhile."""
         rows = self._rows
-        first = 0 if newest is None else max(0, len(rows) - newest)
         if oldest_first:
             start = 0 if cursor is None else bisect_left(rows, cursor + _BEHIND)
-            places = range(max(first, start), len(rows))
+            places = range(start, len(rows))
         else:
             end = len(rows) if cursor is None else bisect_left(rows, cursor)
-            places = range(end - 1, first - 1, -1)
+            places = range(end - 1, -1, -1)
         # Decided once for each kind and name; then it is one look into a set for each task.
         allowed = {
             _KIND.pack(kind, name)

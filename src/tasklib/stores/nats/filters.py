@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from tasklib.core.task import Task
 from tasklib.stores.values import Filter
-
-SEARCHED = 50_000
-"""Searches by text or tag look at the newest so many tasks only."""
-
-
-def needs_record(where: Filter) -> bool:
-    return where.tags is not None or where.error_text is not None
 
 
 def by_roster(where: Filter, state: str, terminal: bool, name: str) -> bool:
@@ -29,7 +23,7 @@ def by_task(where: Filter, task: Task) -> bool:
     return (
         by_roster(where, task.state, task.completed_at is not None, task.name)
         and (where.worker_id is None or task.worker_id == where.worker_id)
-        and (where.tags is None or all(_has(task.tags, key, value) for key, value in where.tags.items()))
+        and all(_has(task.tags, key, values) for key, values in where.tag_choices())
         and (where.error_text is None or _contains(task.error, where.error_text))
         and (where.created_after is None or task.created_at >= where.created_after)
         and (where.created_before is None or task.created_at < where.created_before)
@@ -37,8 +31,8 @@ def by_task(where: Filter, task: Task) -> bool:
     )
 
 
-def _has(tags: dict[str, Any], key: str, value: Any) -> bool:
-    return key in tags and _plain(tags[key]) == _plain(value)
+def _has(tags: dict[str, Any], key: str, values: Sequence[Any]) -> bool:
+    return key in tags and _plain(tags[key]) in map(_plain, values)
 
 
 def _plain(value: Any) -> str:

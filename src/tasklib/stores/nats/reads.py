@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import Task
+from tasklib.stores import values
 from tasklib.stores.nats import filters, keys
 from tasklib.stores.nats.cache import Depth, TaskCache
 from tasklib.stores.nats.claim import read_records
@@ -24,6 +25,16 @@ from tasklib.stores.values import Count, Filter, NameStats, Page
 
 _AT_ONCE = 500
 _FINISHED = ("completed", "failed", "cancelled")
+
+
+def _searched(where: Filter, ids: Iterator[bytes]) -> tuple[Iterator[bytes], UUID | None]:
+    """The tasks that a search looks at, and the last of them if there are others behind it."""
+    if not where.searches:
+        return ids, None
+    looked = list(islice(ids, values.SEARCHED_TASKS + 1))
+    if len(looked) <= values.SEARCHED_TASKS:
+        return iter(looked), None
+    return iter(looked[:-1]), UUID(bytes=looked[-2])
 
 
 class Reads:
@@ -55,9 +66,9 @@ class Reads:
     ) -> Page:
         async def work() -> Page:
             await self._cache.sync(Depth.EVERYTHING)
-            ids = self._select(where, None if cursor is None else cursor.bytes, oldest_first)
+            ids, stop = _searched(where, self._select(where, None if cursor is None else cursor.bytes, oldest_first))
             # Where the list of all tasks decides, what the offset skips need not be read.
-            skip = offset if filters.needs_record(where) else 0
+            skip = offset if where.searches else 0
             chosen = ids if skip else islice(ids, offset, None)
             tasks: list[Task] = []
             async for task in self._matching(where, chosen, limit + 1):
@@ -69,23 +80,23 @@ class Reads:
                     break
             more = len(tasks) > limit
             tasks = tasks[:limit]
-            return Page(tasks, tasks[-1].id if more and tasks else None)
+            return Page(tasks, tasks[-1].id if more and tasks else stop)
 
         return await self._kv.run(work)
 
     async def count(self, where: Filter, cap: int) -> Count:
         async def work() -> Count:
             await self._cache.sync(Depth.EVERYTHING)
-            ids = self._select(where, None, oldest_first=False)
+            ids, stop = _searched(where, self._select(where, None, oldest_first=False))
             found = 0
-            if filters.needs_record(where):
+            if where.searches:
                 async for _ in self._matching(where, ids, cap + 1):
                     found += 1
                     if found > cap:
                         break
             else:
                 found = sum(1 for _ in islice(ids, cap + 1))
-            return Count(min(found, cap), found > cap)
+            return Count(min(found, cap), found > cap or stop is not None)
 
         return await self._kv.run(work)
 
@@ -97,7 +108,6 @@ class Reads:
             created_after=None if where.created_after is None else micros(where.created_after),
             created_before=None if where.created_before is None else micros(where.created_before),
             cursor=cursor,
-            newest=filters.SEARCHED if filters.needs_record(where) else None,
             oldest_first=oldest_first,
         )
         if where.ids is not None:
@@ -110,7 +120,7 @@ class Reads:
 
     async def _matching(self, where: Filter, ids: Iterator[bytes], expected: int) -> AsyncIterator[Task]:
         """The tasks themselves; those that have changed since and no longer match are left out."""
-        left = [UUID(bytes=task) for task in (ids if filters.needs_record(where) else islice(ids, expected))]
+        left = [UUID(bytes=task) for task in (ids if where.searches else islice(ids, expected))]
         for start in range(0, len(left), _AT_ONCE):
             records = await read_records(self._kv, left[start : start + _AT_ONCE])
             for task_id in left[start : start + _AT_ONCE]:

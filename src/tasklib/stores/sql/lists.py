@@ -9,36 +9,42 @@ Every task is in one of four places, also one that somebody edited by hand, and 
 Before pending tasks are sorted, the page is looked for by walking the primary key a little way: mostly that fills it. A
 filter that asks for no type, state or finality walks all the way, and so does one whose places hold too much: it is met
 soon. The whole filter is tested in all of them, so a place that holds nothing costs time and no more.
+
+No index has tags and errors. A search by them looks at a bounded number of the tasks that its other conditions leave,
+from where the page begins; if there are more, the page's cursor is behind the last that it has looked at.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from tasklib.core.ids import uuid7
+from tasklib.stores import values
 from tasklib.stores.sql import reads
 from tasklib.stores.sql.columns import ID, Kind, Shape, row_values
 from tasklib.stores.sql.steps import Bound, Query, Steps
 from tasklib.stores.values import Count, Filter, Page
 
-SEARCHED_ROWS = 50_000
-"""Searches by text or tag look at the newest so many tasks only."""
 KNOWN_NAMES = 1_000
 """Where there are more task types than this, lists of what is over that name none of them walk the primary key."""
 NEAR_ROWS = 1_000
 """A page with pending tasks is first looked for among so many tasks from its beginning on."""
 SORTED_ROWS = 50_000
 """So many pending tasks are sorted for a list; where there are more, walking meets them often enough."""
+DENSE = 4
+"""Where so many times as many tasks as a search looks at meet its other conditions, walking meets them often enough."""
 NEAREST_ROWS = 10_000
 """Ids carry the time of the submitter's clock, `created_at` is the database's. So of the tasks that are just outside a
 range of time by their ids, so many are looked at on each side."""
 
 _MINUTE = 60_000
 """Milliseconds: as far as clocks of submitters are off, as a rule."""
+_UNORDERED = {"order": "ORDER BY id NULLS FIRST", "sorted": "", "walk_order": "ORDER BY id"}
 _FIRST, _LAST = 0, (1 << 128) - 1
 _KIND = Shape(row_values, {"name": Kind.TEXT, "state": Kind.TEXT})
 
@@ -48,11 +54,10 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
     between = yield from _between(where, above=above, below=below)
     if limit <= 0 or between is None:
         return Page([], None)
-    by_id = "ORDER BY id ASC" if oldest_first else "ORDER BY id DESC"
-    order = f"{by_id} NULLS FIRST" if oldest_first else f"{by_id} NULLS LAST"  # as the indexes for lists have them
-    orders = {"order": order, "sorted": order, "walk_order": by_id}
-    parameters = {**_conditions(where), **between, "limit": limit + 1, "skip": offset, "top": limit + 1 + offset}
     places, kinds = yield from _places(where)
+    places, between, stop = yield from _searched(where, places, kinds, between, oldest_first=oldest_first)
+    orders = _orders(oldest_first)
+    parameters = {**_conditions(where), **between, "limit": limit + 1, "skip": offset, "top": limit + 1 + offset}
     ids: list[UUID] = []
     if "list_ready" in places:  # there may be much to sort
         parts = _parts(where, ["list_near"], orders)
@@ -63,7 +68,7 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
         parts = _parts(where, places, orders)
         ids = yield Query("list_ids", ID, parts=parts, **kinds, **parameters)
     found = yield from reads.get(ids[:limit])
-    return Page([task for task in found if task is not None], ids[limit - 1] if len(ids) > limit else None)
+    return Page([task for task in found if task is not None], ids[limit - 1] if len(ids) > limit else stop)
 
 
 def count(where: Filter, cap: int) -> Steps[Count]:
@@ -73,9 +78,33 @@ def count(where: Filter, cap: int) -> Steps[Count]:
     places, kinds = yield from _places(where)
     if not places:
         return Count(0, False)
-    parts = _parts(where, places, {"order": "ORDER BY id NULLS FIRST", "sorted": "", "walk_order": "ORDER BY id"})
+    places, between, stop = yield from _searched(where, places, kinds, between, oldest_first=False)
+    parts = _parts(where, places, _UNORDERED)
     [[found]] = yield Query("count_listed", parts=parts, top=cap + 1, **_conditions(where), **between, **kinds)
-    return Count(min(found, cap), found > cap)
+    return Count(min(found, cap), found > cap or stop is not None)
+
+
+def _searched(
+    where: Filter, places: list[str], kinds: dict[str, Any], between: dict[str, Any], *, oldest_first: bool
+) -> Steps[tuple[list[str], dict[str, Any], UUID | None]]:
+    """Where a search looks, between which ids, and the last of them if there are others behind it."""
+    if not where.searches or where.ids is not None or not places:
+        return places, between, None
+    rest = replace(where, tags=None, tag_texts=None, error_text=None)
+    most = values.SEARCHED_TASKS
+    parameters = {**_conditions(rest), **between, **kinds}
+    if places != ["list_walked"]:
+        parts = _parts(rest, places, _UNORDERED)
+        [[found]] = yield Query("count_listed", parts=parts, top=DENSE * most + 1, **parameters)
+        if found <= most:
+            return places, between, None
+        if found > DENSE * most:
+            places = ["list_walked"]
+    parts = _parts(rest, places, _orders(oldest_first))
+    last: list[UUID] = yield Query("list_ids", ID, parts=parts, limit=2, skip=most - 1, top=most + 1, **parameters)
+    if len(last) < 2:
+        return places, between, None
+    return places, {**between, "high" if oldest_first else "low": last[0]}, last[0]
 
 
 def _between(where: Filter, *, above: UUID | None = None, below: UUID | None = None) -> Steps[dict[str, Any] | None]:
@@ -84,9 +113,6 @@ def _between(where: Filter, *, above: UUID | None = None, below: UUID | None = N
         return None  # an empty list matches nothing
     low = _FIRST if above is None else above.int + 1
     high = _LAST if below is None else below.int - 1
-    if where.ids is None and (where.tags or where.error_text):
-        for oldest in (yield Query("id_below", ID, id=UUID(int=_LAST), rows=SEARCHED_ROWS)):
-            low = max(low, oldest.int + 1)
     if where.ids is None and where.created_after is not None:
         start = _id_at(where.created_after, -_MINUTE)
         for nearest in (yield Query("id_below", ID, id=start, rows=NEAREST_ROWS)):
@@ -152,14 +178,20 @@ def _conditions(where: Filter) -> dict[str, Any]:
         "states": where.states and list(where.states),
         "terminal": where.terminal or None,
         "not_terminal": where.terminal is False or None,
-        "tags": json.dumps(where.tags, ensure_ascii=False) if where.tags else None,
         "worker_id": where.worker_id,
-        "error_text": where.error_text or None,
         "created_after": where.created_after and Bound.of(where.created_after),
         "created_before": where.created_before and Bound.of(where.created_before),
         "ids": where.ids and list(where.ids),
+        "tags": json.dumps(tags, ensure_ascii=False) if (tags := where.tag_choices()) else None,
+        "error_text": where.error_text or None,
     }
     return {name: value for name, value in conditions.items() if value is not None}
+
+
+def _orders(oldest_first: bool) -> dict[str, str]:
+    by_id = "ORDER BY id ASC" if oldest_first else "ORDER BY id DESC"
+    order = f"{by_id} NULLS FIRST" if oldest_first else f"{by_id} NULLS LAST"  # as the indexes for lists have them
+    return {"order": order, "sorted": order, "walk_order": by_id}
 
 
 def _key(where: Filter) -> str:

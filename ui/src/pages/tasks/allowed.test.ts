@@ -60,4 +60,5 @@ it("counts what is newer, and says when it may be more", () => {
 it("says where in the list a page is", () => {
   expect(rangeOf(50, 50, { total: 120, totalCapped: false })).toBe("51–100 of 120, newest first");
   expect(rangeOf(null, 20, { total: 10_000, totalCapped: true })).toBe("20 of 10,000+, newest first");
+  expect(rangeOf(null, 20, { total: 3, totalCapped: true })).toBe("20 of 20+, newest first");
 });

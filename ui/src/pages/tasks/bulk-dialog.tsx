@@ -38,7 +38,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
     gcTime: 0,
   });
   const perform = useAction(
-    (limit: number) => actOnMatching(action, filter, { limit, onProgress: setProgress }),
+    () => actOnMatching(action, filter, setProgress),
     "dialog",
     (result) => `${done} ${plural(result, "task")}.`,
   );
@@ -47,7 +47,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
   async function confirm() {
     if (!found) return;
     setProgress(0);
-    await perform.mutateAsync(found.matchedCapped ? Number.POSITIVE_INFINITY : found.matched);
+    await perform.mutateAsync(undefined);
     onDone();
   }
 
@@ -60,20 +60,26 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
         <>
           {search !== null && <Scope search={search} />}
           <p aria-live="polite">{sayCount(action, found, size, counted.error)}</p>
+          {found?.matchedCapped && (filter.error || filter.tags) && <p className="mt-1">{PARTLY_COUNTED}</p>}
           <p className="mt-1">{what}</p>
         </>
       }
       danger={action !== "retry"}
       confirm={found ? `${verb} ${tasks(found)}` : verb}
       reason={
-        counted.error ? "The tasks could not be counted." : !found ? "Counting…" : found.matched ? null : NONE[action]
+        counted.error ? "The tasks could not be counted." : !found ? "Counting…" : any(found) ? null : NONE[action]
       }
       onConfirm={confirm}
     >
       {counted.error ? <ErrorState error={counted.error} onRetry={counted.refetch} compact /> : null}
       {progress !== null && found && (
         <div role="status">
-          <progress className="w-full accent-accent" max={found.matched} value={progress} aria-label="Progress" />
+          <progress
+            className="w-full accent-accent"
+            max={Math.max(found.matched, progress)}
+            value={progress}
+            aria-label="Progress"
+          />
           {count(progress)} of {tasks(found)}
         </div>
       )}
@@ -90,11 +96,19 @@ function Scope({ search }: { search: string }) {
   );
 }
 
+const PARTLY_COUNTED =
+  "Only the newest 50,000 tasks were searched for this number. The action goes on to the older ones that match.";
+
+/** Whether there is, or may be, something to do. */
+function any(found: BulkDone): boolean {
+  return found.matched > 0 || found.matchedCapped;
+}
+
 function sayCount(action: BulkAction, found: BulkDone | undefined, size: number | null, error: unknown): string {
   if (error) return "";
   if (!found) return "Counting…";
-  if (found.matched === 0) return NONE[action];
-  if (found.matched === size) return `This concerns ${tasks(found)}.`;
+  if (!any(found)) return NONE[action];
+  if (found.matched === size || found.matchedCapped) return `This concerns ${tasks(found)}.`;
   const others = size === null ? "" : ` of ${count(size)}`;
   return `This concerns ${tasks(found)}${others}; the status of the others does not allow it.`;
 }

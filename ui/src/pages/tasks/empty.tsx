@@ -25,10 +25,23 @@ export interface NoMatchProps {
   /** A page beyond the end, rather than a search without matches. */
   beyond: boolean;
   onFirst: () => void;
+  /** Null: all tasks have been looked at. */
+  onOlder: (() => void) | null;
   onClear: () => void;
 }
 
-export function NoMatch({ beyond, onFirst, onClear }: NoMatchProps) {
+export function NoMatch({ beyond, onFirst, onOlder, onClear }: NoMatchProps) {
+  if (onOlder) {
+    return (
+      <EmptyState
+        icon={SearchX}
+        title="No task matches so far"
+        actions={<Button onClick={onOlder}>Look at older tasks</Button>}
+      >
+        A page of a search by tag or error looks at 50,000 tasks. A status, a type or a time leaves fewer to look at.
+      </EmptyState>
+    );
+  }
   return beyond ? (
     <EmptyState
       icon={SearchX}

@@ -10,7 +10,8 @@ export function totalOf({ total, totalCapped }: Totals): string {
 
 /** "51–100 of 120, newest first". `before`: how many tasks are before this page; null: not known. */
 export function rangeOf(before: number | null, shown: number, totals: Totals): string {
-  const total = totalOf(totals);
+  const seen = (before ?? 0) + shown; // an older page of a search may show more than were counted
+  const total = totalOf({ ...totals, total: Math.max(totals.total, totals.totalCapped ? seen : 0) });
   const part =
     before === null ? `${count(shown)} of ${total}` : `${count(before + 1)}–${count(before + shown)} of ${total}`;
   return `${part}, newest first`;

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId, useMemo } from "react";
-import type { Task } from "@/api/model";
+import type { TaskPage } from "@/api/model";
 import { statsQuery, typesQuery, workersQuery } from "@/api/queries";
 import { FilterBar } from "@/pages/tasks/filter-bar";
 import { type Parsed, write } from "@/pages/tasks/search/filter";
@@ -12,13 +12,13 @@ import { SearchNotes } from "@/pages/tasks/search-notes";
 export interface SearchBarProps {
   text: string;
   parsed: Parsed;
-  /** What is shown: its tags are suggested. */
-  tasks: readonly Task[];
+  /** What is shown, once it is there: its tags are suggested. */
+  page: TaskPage | undefined;
   onSearch: (text: string) => void;
 }
 
 /** The search as text and as controls; both say the same. */
-export function SearchBar({ text, parsed, tasks, onSearch }: SearchBarProps) {
+export function SearchBar({ text, parsed, page, onSearch }: SearchBarProps) {
   const notesId = useId();
   const { data: stats } = useQuery(statsQuery);
   const types = useQuery(typesQuery).data?.types;
@@ -27,9 +27,9 @@ export function SearchBar({ text, parsed, tasks, onSearch }: SearchBarProps) {
     () => ({
       types: (types ?? []).map(({ type }) => type).sort(),
       workers: (workers ?? []).filter(({ live }) => live).map(({ id }) => id),
-      tags: tagsOf(tasks),
+      tags: tagsOf(page),
     }),
-    [types, workers, tasks],
+    [types, workers, page],
   );
   const { filter, problems } = parsed;
   return (
@@ -40,17 +40,17 @@ export function SearchBar({ text, parsed, tasks, onSearch }: SearchBarProps) {
         id={notesId}
         text={text}
         problems={problems}
-        notes={problems.length > 0 ? [] : notesOn(filter, types && workers ? known : null, stats)}
+        notes={problems.length > 0 ? [] : notesOn(filter, types && workers ? known : null, page)}
         onSearch={onSearch}
       />
     </div>
   );
 }
 
-function tagsOf(tasks: readonly Task[]): string[] {
-  const found = tasks.flatMap(({ tags }) =>
+function tagsOf(page: TaskPage | undefined): string[] {
+  const found = (page?.tasks ?? []).flatMap(({ tags }) =>
     Object.entries(tags).flatMap(([key, value]) =>
-      typeof value === "string" && !/[:=]/.test(key) ? [`${key}=${value}`] : [],
+      (value === null || typeof value !== "object") && !/[:=]/.test(key) ? [`${key}=${value}`] : [],
     ),
   );
   return [...new Set(found)].sort();

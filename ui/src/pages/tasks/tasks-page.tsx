@@ -12,6 +12,7 @@ import { AllMenu } from "@/pages/tasks/all-menu";
 import { NoMatch, NoTasks } from "@/pages/tasks/empty";
 import { rangeOf, totalOf } from "@/pages/tasks/range";
 import { parse } from "@/pages/tasks/search/filter";
+import { stopped } from "@/pages/tasks/search/notes";
 import { toBulkFilter, toTaskQuery } from "@/pages/tasks/search/requests";
 import { SearchBar } from "@/pages/tasks/search-bar";
 import { TaskActionsProvider, useTaskActions } from "@/pages/tasks/task-actions";
@@ -70,10 +71,12 @@ function Tasks() {
       <PageHeader
         title="Tasks"
         actions={
-          mayOperate && settled && data.total > 0 && <AllMenu data={data} onAct={(action) => act(action, "all")} />
+          mayOperate &&
+          settled &&
+          (data.total > 0 || data.totalCapped) && <AllMenu data={data} onAct={(action) => act(action, "all")} />
         }
       />
-      <SearchBar text={q} parsed={parsed} tasks={data?.tasks ?? []} onSearch={place.search} />
+      <SearchBar text={q} parsed={parsed} page={data} onSearch={place.search} />
       {error && data && <ErrorState error={error} onRetry={refetch} compact />}
       {!readable ? (
         <Card>
@@ -99,13 +102,18 @@ function Tasks() {
           {q === "" && !cursor ? (
             <NoTasks />
           ) : (
-            <NoMatch beyond={cursor !== null} onFirst={place.first} onClear={() => place.search("")} />
+            <NoMatch
+              beyond={cursor !== null}
+              onFirst={place.first}
+              onOlder={data.nextCursor ? () => place.next(data.nextCursor ?? "") : null}
+              onClear={() => place.search("")}
+            />
           )}
         </Card>
       ) : (
         <TaskList
           tasks={tasks as Task[]}
-          range={rangeOf(place.before, tasks.length, data)}
+          range={rangeOf(cursor && stopped(parsed.filter, data) ? null : place.before, tasks.length, data)}
           total={data.nextCursor !== null || cursor !== null ? totalOf(data) : null}
           outdated={page.isPlaceholderData}
           newTasks={newTasks}

@@ -20,10 +20,14 @@ t.name = ANY (:names::text[])
 t.state = ANY (:states::text[])
 
 -- name: where_tags
--- The first is for speed, the second says it: a pair is there as a whole, or not at all.
-(t.tags @> :tags::jsonb AND NOT EXISTS (
-    SELECT FROM jsonb_each(:tags::jsonb) AS wanted WHERE t.tags -> wanted.key IS DISTINCT FROM wanted.value
-))
+-- `:tags` are pairs of a key and the values that it may have. A value is there as a whole, or not at all.
+NOT EXISTS (
+    SELECT FROM jsonb_array_elements(:tags::jsonb) AS wanted
+    WHERE NOT EXISTS (
+        SELECT FROM jsonb_array_elements(wanted.value -> 1) AS choice
+        WHERE t.tags -> (wanted.value ->> 0) = choice.value
+    )
+)
 
 -- name: where_error_text
 strpos(lower(t.error), lower(:error_text::text)) > 0

@@ -20,16 +20,17 @@ t.name IN (SELECT value FROM json_each(:names))
 t.state IN (SELECT value FROM json_each(:states))
 
 -- name: where_tags
+-- `:tags` are pairs of a key and the values that it may have.
 NOT EXISTS (
     SELECT 1 FROM json_each(:tags) AS wanted
     WHERE NOT EXISTS (
-        SELECT 1 FROM json_each(t.tags) AS tag
-        WHERE tag.key = wanted.key AND CASE
+        SELECT 1 FROM json_each(t.tags) AS tag CROSS JOIN json_each(wanted.value, '$[1]') AS choice
+        WHERE tag.key = wanted.value ->> 0 AND CASE
             WHEN tag.type IN ('integer', 'real')
-                THEN wanted.type IN ('integer', 'real') AND tag.value = wanted.value
-            WHEN tag.type <> wanted.type THEN 0
-            WHEN tag.type IN ('object', 'array') THEN same_json(tag.value, wanted.value)
-            ELSE tag.value IS wanted.value
+                THEN choice.type IN ('integer', 'real') AND tag.value = choice.value
+            WHEN tag.type <> choice.type THEN 0
+            WHEN tag.type IN ('object', 'array') THEN same_json(tag.value, choice.value)
+            ELSE tag.value IS choice.value
         END
     )
 )

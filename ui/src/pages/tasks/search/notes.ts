@@ -1,11 +1,21 @@
 /** What is good to know about a search that is right in itself. */
-import type { Counts } from "@/api/model";
+import type { TaskPage } from "@/api/model";
 import type { Filter } from "@/pages/tasks/search/filter";
 import type { Known } from "@/pages/tasks/search/suggest";
 
-const SEARCHED = 50_000;
+/** What any list counts to. */
+const COUNTED = 10_000;
 
-export function notesOn(filter: Filter, known: Known | null, counts: Counts | undefined): string[] {
+type Totals = Pick<TaskPage, "total" | "totalCapped">;
+
+/** Whether the search has looked at the newest tasks only. */
+export function stopped(filter: Filter, page: Totals | undefined): boolean {
+  const searches = filter.error !== null || filter.tags.length > 0;
+  return searches && page?.totalCapped === true && page.total < COUNTED;
+}
+
+/** `page`: what was found, once it is there. */
+export function notesOn(filter: Filter, known: Known | null, page: Totals | undefined): string[] {
   const notes: string[] = [];
   if (known) {
     for (const type of filter.types) {
@@ -18,14 +28,12 @@ export function notesOn(filter: Filter, known: Known | null, counts: Counts | un
       notes.push(`No live worker is called “${filter.worker}”. Only tasks that run now have a worker.`);
     }
   }
-  if ((filter.error !== null || filter.tags.length > 0) && counts && totalOf(counts) > SEARCHED) {
-    notes.push("Searches by tag or error look at the newest 50,000 tasks only.");
+  if (stopped(filter, page)) {
+    notes.push(
+      "Counted among the newest 50,000 tasks that meet the other conditions. The next pages look at older ones.",
+    );
   }
   return notes;
-}
-
-function totalOf(counts: Counts): number {
-  return counts.pending + counts.processing + counts.completed + counts.failed + counts.cancelled;
 }
 
 function perhaps(wrong: string, known: readonly string[]): string {

@@ -49,13 +49,17 @@ it("waits for a value after a qualifier", () => {
 });
 
 it("notes what is unknown, and how far a search looks", () => {
-  const counts = { pending: 0, processing: 0, completed: 50_000, failed: 1, cancelled: 0, waiting: 0 };
+  const counts = { total: 137, totalCapped: true };
   expect(notesOn({ ...NOTHING, types: ["Mail.Sen"] }, KNOWN, counts)).toEqual([
     "No task type is called “Mail.Sen”. Did you mean “mail.send”?",
   ]);
   expect(notesOn({ ...NOTHING, types: ["resend"], prefix: "x", worker: "w" }, KNOWN, counts)).toHaveLength(2);
-  const limited = ["Searches by tag or error look at the newest 50,000 tasks only."];
+  const limited = [
+    "Counted among the newest 50,000 tasks that meet the other conditions. The next pages look at older ones.",
+  ];
   expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, counts)).toEqual(limited);
   expect(notesOn({ ...NOTHING, tags: [["a", "b"]] }, null, counts)).toEqual(limited);
-  expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, { ...counts, failed: 0 })).toEqual([]);
+  expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, { total: 137, totalCapped: false })).toEqual([]);
+  expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, { total: 10_000, totalCapped: true })).toEqual([]);
+  expect(notesOn(NOTHING, KNOWN, counts)).toEqual([]);
 });
