@@ -90,10 +90,10 @@ async def test_bulk_that_runs_out_of_time_goes_on_behind_its_cursor(
     await submit(store, "wanted", tags={"customer": 4711})
     body: dict[str, Any] = {"filter": {"tags": {"customer": "4711"}}}
     answers: list[dict[str, Any]] = []
-    while not answers or answers[-1]["more"]:
+    for _ in range(3):
         answers.append((await quick.post("/api/tasks/bulk/cancel", json=body)).json())
         body["cursor"] = answers[-1]["nextCursor"]
-    assert [answer["done"] for answer in answers] == [0, 0, 1]
+    assert [(answer["done"], answer["more"]) for answer in answers] == [(0, True), (0, True), (1, False)]
 
 
 async def test_lists_and_bulk_actions_read_tags_alike(api: httpx.AsyncClient, engine: Engine):
