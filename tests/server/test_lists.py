@@ -59,7 +59,8 @@ async def test_fields_asks_for_the_whole(api: httpx.AsyncClient, engine: Engine)
 
 
 async def test_what_is_small_is_shown_whole(quick: httpx.AsyncClient):
-    for payload in ({"to": "user@example.com"}, None, [], "x" * 198):
+    payloads: list[Any] = [{"to": "user@example.com"}, None, [], "x" * 198]
+    for payload in payloads:
         await quick.post("/api/tasks", json={"type": "t", "payload": payload})
         task = await listed(quick, "limit=1")
         assert (task["payload"], task["payloadPreview"]) == (payload, None)
