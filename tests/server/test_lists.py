@@ -59,7 +59,8 @@ async def test_fields_asks_for_the_whole(api: httpx.AsyncClient, engine: Engine)
 
 
 async def test_what_is_small_is_shown_whole(quick: httpx.AsyncClient):
-    for payload in ({"to": "user@example.com"}, None, [], "x" * 198):
+    payloads: list[Any] = [{"to": "user@example.com"}, None, [], "x" * 198]
+    for payload in payloads:
         await quick.post("/api/tasks", json={"type": "t", "payload": payload})
         task = await listed(quick, "limit=1")
         assert (task["payload"], task["payloadPreview"]) == (payload, None)
@@ -69,8 +70,8 @@ async def test_what_is_small_is_shown_whole(quick: httpx.AsyncClient):
 
 
 async def test_a_preview_is_masked_before_it_is_cut(quick: httpx.AsyncClient):
-    url = f"postgresql://me:hunter2-{'y' * 300}@db/x"
-    payload = {"password": "hunter2", "url": url, "text": LARGE[:1000]}
+    url = f"postgresql://me:hunter2-{'y' * 3000}@db/x"
+    payload = {"password": "hunter2", "url": f"{url} {LARGE}", "text": LARGE[:1000]}
     await quick.post("/api/tasks", json={"type": "t", "payload": payload})
     assert "hunter2" not in (await quick.get("/api/tasks")).text
 

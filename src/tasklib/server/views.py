@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import to_json
@@ -33,6 +34,8 @@ Redact = Callable[[Any], Any]
 
 PREVIEW_LENGTH = 200
 """Characters of a payload, result or error that a list shows."""
+MASKED_LENGTH = 10_000
+"""Characters of one text that are searched for secrets before it is cut for a list: no secret is so long."""
 
 
 def task_view(task: Task, redact: Redact) -> TaskView:
@@ -41,20 +44,34 @@ def task_view(task: Task, redact: Redact) -> TaskView:
 
 def listed_view(task: Task, redact: Redact, whole: Collection[LargeField]) -> ListedTask:
     """For a list: what is large is cut, unless asked for. It is masked first: half a secret would not be known."""
-    fields = _fields(task, redact)
-    for name in (LargeField.PAYLOAD, LargeField.RESULT, LargeField.ERROR):
-        value = fields[name]
-        text = value if name is LargeField.ERROR else to_json(value).decode()
-        if text is None or (name is LargeField.RESULT and task.result is None):
-            continue
+    texts = {
+        LargeField.PAYLOAD: to_json(task.kwargs).decode(),
+        LargeField.RESULT: "" if task.result is None else to_json(_unwrapped(task.result)).decode(),
+        LargeField.ERROR: task.error or "",
+    }
+    cut = [name for name, text in texts.items() if len(text) > PREVIEW_LENGTH and name not in whole]
+    kwargs = _shortened(task.kwargs) if LargeField.PAYLOAD in cut else task.kwargs
+    result = _shortened(task.result) if LargeField.RESULT in cut else task.result
+    fields = _fields(replace(task, kwargs=kwargs, result=result), redact)
+    for name in cut:
+        text = fields[name] if name is LargeField.ERROR else to_json(fields[name]).decode()
+        fields |= {name: None, f"{name}_preview": text[:PREVIEW_LENGTH]}
+    for name, text in texts.items():
         fields[f"{name}_bytes"] = len(text.encode())
-        if len(text) > PREVIEW_LENGTH and name not in whole:
-            fields |= {name: None, f"{name}_preview": text[:PREVIEW_LENGTH]}
     if LargeField.HISTORY not in whole:
         fields["history"] = fields["history"][-1:]
         for entry in fields["history"]:
             entry.error = entry.error and entry.error[:PREVIEW_LENGTH]
     return ListedTask(**fields)
+
+
+def _shortened(value: Any) -> Any:
+    """With its long texts cut, far behind what a preview shows of them: to mask megabytes takes long."""
+    if isinstance(value, str):
+        return value[:MASKED_LENGTH]
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return {key: _shortened(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason]) -> TaskDetail:

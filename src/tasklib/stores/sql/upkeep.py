@@ -140,11 +140,9 @@ def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoc
         elif hours:
             minute = minute - (minute - EPOCH) % timedelta(hours=1)
         cell = (minute, name, state, bucket)
-        before = sums.get(cell, (0, 0))
-        if state == "backlog":
-            sums[cell] = (1, max(before[1], run_ms // count))
-        else:
-            sums[cell] = (before[0] + count, before[1] + run_ms)
+        number, time = sums.get(cell, (0, 0))
+        is_sample = state == "backlog"
+        sums[cell] = (1, max(time, run_ms // count)) if is_sample else (number + count, time + run_ms)
     yield from add_counts([(*cell, *total) for cell, total in sums.items()])
 
 

@@ -38,9 +38,11 @@ export function Running({ worker }: { worker: Worker }) {
   );
   return (
     <span className="flex items-center gap-2 whitespace-nowrap">
-      <span className="h-1.5 w-14 overflow-hidden rounded-full bg-raised ring-1 ring-line" aria-hidden="true">
-        <span className="block h-full bg-(--chart-processing)" style={{ width: `${busy * 100}%` }} />
-      </span>
+      {worker.live && (
+        <span className="h-1.5 w-14 overflow-hidden rounded-full bg-raised ring-1 ring-line" aria-hidden="true">
+          <span className="block h-full bg-(--chart-processing)" style={{ width: `${busy * 100}%` }} />
+        </span>
+      )}
       {worker.running > 0 ? (
         <Link
           to="/tasks"
