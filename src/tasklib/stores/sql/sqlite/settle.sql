@@ -26,12 +26,12 @@ SELECT
      )) AS counts
 
 -- name: complete
--- The hot settle: completions by the workers that hold the claims. A row that still has its version has its retry_count
+-- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
 -- too.
 WITH {batch}, matched AS MATERIALIZED (
     SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, run_ms, bucket
     FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-        ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+        ON t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id
 )
 {told};
 WITH {batch}
@@ -48,7 +48,7 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     ready = false,
     awaited = false
 FROM batch AS b
-WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = :worker_id
 
 -- name: settle
 -- What was asked to stop, and has not completed, is cancelled. The history keeps its first and its latest entries.
@@ -117,9 +117,9 @@ WHERE tasks.id = b.id
 WITH {batch}
 SELECT t.id, t.version, t.cancel_requested_at IS NOT NULL AS cancel_requested
 FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-    ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id;
+    ON t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id;
 WITH {batch}
 UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1
 SET locked_until = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', {lease_now}, :duration), '9999-12-31T23:59:59.999Z')
 FROM batch AS b
-WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = :worker_id
