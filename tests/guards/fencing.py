@@ -37,7 +37,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: a completion is judged by its worker",
         SQLITE_SETTLE,
-        " AND t.worker_id = :worker_id",
+        " AND +t.worker_id = :worker_id",
         suite(WORKER, "sqlite", "completed"),
         within="-- name: complete",
     ),
@@ -51,7 +51,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: a completion is written under its worker",
         SQLITE_SETTLE,
-        " AND tasks.worker_id = :worker_id",
+        " AND +tasks.worker_id = :worker_id",
         suite(BESIDE, "sqlite", "completed"),
         within="-- name: complete",
     ),
@@ -115,7 +115,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: an extension is judged by its worker",
         SQLITE_SETTLE,
-        " AND t.worker_id = :worker_id",
+        " AND +t.worker_id = :worker_id",
         suite(OTHER_EXTENDS, "sqlite"),
         within="-- name: extend",
     ),
@@ -129,7 +129,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: an extension is written under its worker",
         SQLITE_SETTLE,
-        " AND tasks.worker_id = :worker_id",
+        " AND +tasks.worker_id = :worker_id",
         suite(OTHER_EXTENDS, "sqlite"),
         within="-- name: extend",
     ),

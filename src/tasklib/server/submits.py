@@ -25,7 +25,7 @@ async def submit(given: Submit, registry: Registry, engine: Engine) -> Submitted
             idempotency_key=options.idempotency_key,
         )
         call = Call(given.type, given.payload, chosen, registry.get(given.type), unknown=QUEUE_OPTIONS)
-        return await engine.submit(call)
+        return await engine.submit(call, dated=True)
     except TaskValidationError:
         raise  # it names an argument
     except InvalidInput as error:

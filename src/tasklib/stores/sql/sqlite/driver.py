@@ -99,10 +99,12 @@ class SqliteDriver:
 
         return await self._running(self._reader).run(work, timeout)
 
-    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True) -> T:
+    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True, atomic: bool = False) -> T:
         """`repeat` makes no difference: no reply of a file is ever lost."""
         self._check_open()
-        return (await self._write(self._played(steps), after=self._notify)).result
+        writer = self._running(self._writer)
+        work = self._played(steps)
+        return (await writer.run(work, self._timeout, writes=True, atomic=atomic, after=self._notify)).result
 
     def play_on(self, connection: object, steps: Callable[[], Steps[T]]) -> T:
         return external.play_on(
@@ -119,12 +121,6 @@ class SqliteDriver:
                 messages.append(cancel_message(each.cancel_requested))
             self._notifier.notify([notify.ANYTHING] if each.everybody else messages)
 
-    async def _change(
-        self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None
-    ) -> T:
-        self._check_open()
-        return await self._write(work, atomic=atomic, after=after)
-
     async def _on_writer(self, work: Callable[[apsw.Connection], T]) -> T:
         """Outside a transaction, on the writing connection."""
         self._check_open()
@@ -133,8 +129,8 @@ class SqliteDriver:
     async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
         return await self._running(self._reader).run(work, self._timeout)
 
-    async def _write(self, work: Callable[[apsw.Connection], T], **options: Any) -> T:
-        return await self._running(self._writer).run(work, self._timeout, writes=True, **options)
+    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
+        return await self._running(self._writer).run(work, self._timeout, writes=True)
 
     def _running(self, thread: ConnectionThread | None) -> ConnectionThread:
         if thread is None:

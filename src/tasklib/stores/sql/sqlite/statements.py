@@ -135,7 +135,7 @@ def _rows(connection: Target, query: Query, batch: Sequence[Sequence[Any]], cloc
     given = query.parameters
     values = [clock.parameter(name) or _value(given[name]) for name in statement.parameters]
     if query.batch is not None:
-        values += _flat(statement.write, batch)
+        values += _converted(batch[0], statement.write) if len(batch) == 1 else _flat(statement.write, batch)
         values += [None] * (len(query.batch.shape.names) * (size - len(batch)))
     if query.shape is ROW_COUNT:
         connection.execute(statement.text, values)
@@ -143,7 +143,7 @@ def _rows(connection: Target, query: Query, batch: Sequence[Sequence[Any]], cloc
     rows = _fetched(connection, statement, values)
     for text in statement.others:
         connection.execute(text, values)
-    return rows if query.shape is None else query.shape.rows(_decoded(rows, statement))
+    return rows if query.shape is None else query.shape.rows([_converted(row, statement.read) for row in rows])
 
 
 def _fetched(connection: Target, statement: Statement, values: list[Any]) -> list[Any]:
@@ -156,17 +156,16 @@ def _fetched(connection: Target, statement: Statement, values: list[Any]) -> lis
     return connection.execute(statement.plain, values).fetchall()
 
 
-def _decoded(rows: list[Any], statement: Statement) -> Iterator[list[Any]]:
-    for row in rows:
-        values = list(row)
-        for place, read in statement.read:
-            if values[place] is not None:
-                values[place] = read(values[place])
-        yield values
+def _converted(row: Sequence[Any], places: Places) -> list[Any]:
+    values = list(row)
+    for place, convert in places:
+        if values[place] is not None:
+            values[place] = convert(values[place])
+    return values
 
 
 def _flat(writes: Places, rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
-    """The values of a batch, row by row. They are written column by column: it is quicker."""
+    """The values of a batch, row by row. They are written column by column: for many it is quicker."""
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, write in writes:
         columns[place] = [None if value is None else write(value) for value in columns[place]]

@@ -15,6 +15,11 @@ FROM (
 WITH {batch}
 {new_rows}
 
+-- name: insert_dated
+WITH {batch}
+{new_rows}
+RETURNING {columns}
+
 -- name: insert_keyed
 WITH {batch}
 {new_rows}
