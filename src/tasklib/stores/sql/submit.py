@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
@@ -27,29 +28,23 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
     if not tasks:
         return []
     samples = _samples(tasks)
-    keyed = False
     for task in samples:
         if task.delay_seconds is not None and task.delay_seconds > LONGEST_DELAY_SECONDS:
             # It may be beyond the calendar, and would take the whole batch with it.
             return (yield from submit([_capped(each) for each in tasks], dated=dated))
+    for task in samples:
         if task.idempotency_key is not None:
-            keyed = True
-    if keyed:
-        return (yield from _submit_keyed(tasks))
+            return (yield from _submit_keyed(tasks))
     names, due_at = _due_soon(samples)
-    batch = Batch(NEW_TASK, tasks)
-    times: list[datetime] = []
-    if dated:
-        times = yield Query("insert_dated", CREATED_AT, batch=batch, wake=_wake(names), due_at=due_at)
-        stored = len(times)
-    else:
-        stored = yield Query("insert", ROW_COUNT, batch=batch, wake=_wake(names), due_at=due_at)
+    insert = ("insert_dated", CREATED_AT) if dated else ("insert", ROW_COUNT)
+    answer: Any = yield Query(*insert, batch=Batch(NEW_TASK, tasks), wake=_wake(names), due_at=due_at)
+    stored = len(answer) if dated else answer
     if stored < len(tasks):
         raise _dropped(len(tasks) - stored, len(tasks))
     if names:
         yield Notify(names)
     if dated:
-        return [Inserted(tasks[0].id, True, times[0])]
+        return [Inserted(tasks[0].id, True, answer[0])]
     if type(tasks) is ColumnBatch:
         return ColumnBatch(Inserted(tasks.first.id, True), id=tasks.columns["id"])
     return [Inserted(task.id, True) for task in tasks]

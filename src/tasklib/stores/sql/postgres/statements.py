@@ -88,16 +88,16 @@ class Statements:
                 play.send(in_doubt)
                 continue
             query = message(play.query) if isinstance(play.query, Notify) else play.query
-            if query is None:
-                play.send(None)
-                continue
-            statement, values = self.bound(query, offset)
-            if query.shape is ROW_COUNT:
-                prepared = connection.kept.get(statement.text) or await connection.keep(statement.text)
-                await prepared.fetchval(*values)
-                play.send(int(prepared.get_statusmsg().rpartition(" ")[2]))  # `INSERT 0 3` are three
-            else:
-                play.send(statement.rows(query, await connection.fetch(statement.text, *values)))
+            answer: Any = None
+            if query is not None:
+                statement, values = self.bound(query, offset)
+                if query.shape is ROW_COUNT:
+                    prepared = connection.kept.get(statement.text) or await connection.keep(statement.text)
+                    await prepared.fetchval(*values)
+                    answer = int(prepared.get_statusmsg().rpartition(" ")[2])  # `INSERT 0 3` are three
+                else:
+                    answer = statement.rows(query, await connection.fetch(statement.text, *values))
+            play.send(answer)
 
     def bound(self, query: Query, offset: timedelta) -> tuple[Statement, list[Any]]:
         """The statement of a query, and the values of its parameters."""

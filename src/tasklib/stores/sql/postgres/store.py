@@ -6,19 +6,14 @@ from datetime import datetime
 
 from tasklib.core.errors import StoreClosed
 from tasklib.stores.listeners import Listeners
-from tasklib.stores.sql.postgres import (
-    checkup,
-)
+from tasklib.stores.sql.postgres import checkup
 from tasklib.stores.sql.postgres.driver import PostgresDriver
 from tasklib.stores.sql.postgres.inside import Inside
 from tasklib.stores.sql.postgres.notify import Wakes
 from tasklib.stores.sql.postgres.schema import Schema
 from tasklib.stores.sql.postgres.url import parse
 from tasklib.stores.sql.store import SqlStore
-from tasklib.stores.values import (
-    Finding,
-    Traits,
-)
+from tasklib.stores.values import Finding, Traits
 
 _TRAITS = Traits(engine="postgresql")
 _POOLED = Traits(engine="postgresql", wakes=False)
@@ -69,8 +64,6 @@ class PostgresStore(SqlStore):
     def inside(self, connection: object) -> Inside:
         """The queue as the caller's transaction sees it. The store need not be open."""
         return Inside(connection, self._calls)
-
-    # -- work ---------------------------------------------------------------------------------------------------------
 
     # -- administration -----------------------------------------------------------------------------------------------
 

@@ -102,9 +102,7 @@ class SqliteDriver:
     async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True, atomic: bool = False) -> T:
         """`repeat` makes no difference: no reply of a file is ever lost."""
         self._check_open()
-        writer = self._running(self._writer)
-        work = self._played(steps)
-        return (await writer.run(work, self._timeout, writes=True, atomic=atomic, after=self._notify)).result
+        return (await self._write(self._played(steps), atomic=atomic, after=self._notify)).result
 
     def play_on(self, connection: object, steps: Callable[[], Steps[T]]) -> T:
         return external.play_on(
@@ -129,8 +127,8 @@ class SqliteDriver:
     async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
         return await self._running(self._reader).run(work, self._timeout)
 
-    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
-        return await self._running(self._writer).run(work, self._timeout, writes=True)
+    async def _write(self, work: Callable[[apsw.Connection], T], **options: Any) -> T:
+        return await self._running(self._writer).run(work, self._timeout, writes=True, **options)
 
     def _running(self, thread: ConnectionThread | None) -> ConnectionThread:
         if thread is None:
