@@ -18,6 +18,7 @@ def one(name: str, file: str, text: str, *tests: str, put: str = "", within: str
 
 
 BESIDE = "test_beside_one_that_wins_the_losers_change_nothing"
+BESIDE_OWN = "test_beside_its_own_a_worker_changes_nothing_of_others"
 VERSION = "test_another_version_loses"
 WORKER = "test_another_worker_loses"
 LISTED = "test_a_lease_extended_after_it_was_listed_is_not_expired"
@@ -52,7 +53,7 @@ SQLITE_GUARDS = (
         "sqlite: a completion is written under its worker",
         SQLITE_SETTLE,
         " AND +tasks.worker_id = :worker_id",
-        suite(BESIDE, "sqlite", "completed"),
+        suite(BESIDE_OWN, "sqlite", "completed"),
         within="-- name: complete",
     ),
     one(
