@@ -211,6 +211,18 @@ class Guards:
         assert await store.settle(batch) == [lost, lost, WriteResult.APPLIED, lost, lost]
         assert [await fetch(store, claimed.id) for claimed in losers] == before
 
+    @every_outcome
+    async def test_beside_its_own_a_worker_changes_nothing_of_others(
+        self, store: Store, outcome: Callable[[Claim], Change]
+    ) -> None:
+        await submit_several(store, 2)
+        [of_other] = await claim(store, 1)
+        [own] = await claim(store, 1, worker=WORKER_B)
+        before = await fetch(store, of_other.id)
+        write_results = await store.settle([outcome(own), outcome(of_other)._replace(worker_id=WORKER_B)])
+        assert write_results == [WriteResult.APPLIED, WriteResult.STALE]
+        assert await fetch(store, of_other.id) == before
+
     async def test_beside_a_lease_that_expired_an_extended_one_stays(self, store: Store) -> None:
         await submit_several(store, 2)
         gone, alive = await claim(store, 2, lease=10)

@@ -18,6 +18,7 @@ def one(name: str, file: str, text: str, *tests: str, put: str = "", within: str
 
 
 BESIDE = "test_beside_one_that_wins_the_losers_change_nothing"
+BESIDE_OWN = "test_beside_its_own_a_worker_changes_nothing_of_others"
 VERSION = "test_another_version_loses"
 WORKER = "test_another_worker_loses"
 LISTED = "test_a_lease_extended_after_it_was_listed_is_not_expired"
@@ -37,7 +38,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: a completion is judged by its worker",
         SQLITE_SETTLE,
-        " AND t.worker_id = b.worker_id",
+        " AND +t.worker_id = :worker_id",
         suite(WORKER, "sqlite", "completed"),
         within="-- name: complete",
     ),
@@ -51,8 +52,8 @@ SQLITE_GUARDS = (
     one(
         "sqlite: a completion is written under its worker",
         SQLITE_SETTLE,
-        " AND tasks.worker_id = b.worker_id",
-        suite(BESIDE, "sqlite", "completed"),
+        " AND +tasks.worker_id = :worker_id",
+        suite(BESIDE_OWN, "sqlite", "completed"),
         within="-- name: complete",
     ),
     one(
@@ -116,7 +117,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: an extension is judged by its worker",
         SQLITE_SETTLE,
-        " AND t.worker_id = b.worker_id",
+        " AND +t.worker_id = :worker_id",
         suite(OTHER_EXTENDS, "sqlite"),
         within="-- name: extend",
     ),
@@ -130,7 +131,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: an extension is written under its worker",
         SQLITE_SETTLE,
-        " AND tasks.worker_id = b.worker_id",
+        " AND +tasks.worker_id = :worker_id",
         suite(OTHER_EXTENDS, "sqlite"),
         within="-- name: extend",
     ),
@@ -174,7 +175,7 @@ POSTGRES_GUARDS = (
     one(
         "postgres: a completion is written under its worker",
         POSTGRES,
-        " AND t.worker_id = b.worker_id",
+        " AND t.worker_id = :worker_id::text",
         suite(WORKER, "postgres", "completed"),
         within="-- name: complete",
     ),
@@ -213,7 +214,7 @@ POSTGRES_GUARDS = (
     one(
         "postgres: an extension is written under its worker",
         POSTGRES,
-        " AND t.worker_id = b.worker_id",
+        " AND t.worker_id = :worker_id::text",
         suite(OTHER_EXTENDS, "postgres"),
         within="-- name: extend",
     ),

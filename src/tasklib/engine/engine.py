@@ -164,13 +164,14 @@ class Engine:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, call: Call, *, connection: object | None = None) -> Submitted:
-        """Stores the task that was asked for. On the caller's connection: in the caller's transaction."""
+    async def submit(self, call: Call, *, connection: object | None = None, dated: bool = False) -> Submitted:
+        """Stores the task that was asked for. On the caller's connection: in the caller's transaction. `dated`: the
+        answer may say when it was created, if no idempotency key is given."""
         prepared = self.prepare_at_once(call)
         if prepared is None:
             prepared = prepare(call, await self.published(call.name), self.config)
         if connection is None:
-            [inserted] = await self.insert([prepared.task])
+            [inserted] = await self.insert([prepared.task], dated=dated)
         else:
             [inserted] = await self._insert_on(connection, [prepared.task])
         return Submitted(*inserted, prepared.validated)
@@ -204,10 +205,10 @@ class Engine:
             self._told_of.update((each.name, each) for each in new)
             self._types = None
 
-    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
         """Stores tasks that are ready made."""
         opened = self._at_hand(asyncio.get_running_loop()) or await self._opened()
-        inserted = await opened.store.insert(tasks)
+        inserted = await opened.store.insert(tasks, dated=dated)
         task_log.enqueued(tasks, inserted)
         return inserted
 

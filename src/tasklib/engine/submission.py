@@ -95,6 +95,8 @@ class Submitted(NamedTuple):
     id: UUID
     created: bool
     """False: the idempotency key was known, and this is the task it stands for."""
+    created_at: datetime | None
+    """Only where it was asked for."""
     validated: bool
 
 

@@ -17,7 +17,7 @@ async def submit(given: Submit, registry: Registry, engine: Engine) -> Submitted
     try:
         chosen = from_attempts(dict(given.options or Options()), Options.model_fields)
         call = Call(given.type, given.payload, chosen, registry.get(given.type), unknown=QUEUE_OPTIONS)
-        return await engine.submit(call)
+        return await engine.submit(call, dated=True)
     except TaskValidationError:
         raise  # it names an argument
     except InvalidInput as error:

@@ -67,10 +67,12 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
     """Create a task."""
     service.submits.take(who.key)
     submitted = await submits.submit(given, service.registry, service.engine)
-    task = await service.engine.get(submitted.id)
-    if not submitted.created and task is not None:
-        return _json(Found(**vars(service.show(task)), validated=submitted.validated))
-    created_at = await (await service.engine.store()).now() if task is None else task.created_at
+    created_at = submitted.created_at
+    if created_at is None:
+        task = await service.engine.get(submitted.id)
+        if not submitted.created and task is not None:
+            return _json(Found(**vars(service.show(task)), validated=submitted.validated))
+        created_at = await (await service.engine.store()).now() if task is None else task.created_at
     # As it was created: a quick worker may have it by now.
     body = Submitted(
         id=submitted.id,

@@ -75,9 +75,10 @@ class Lifecycle(Protocol):
 class WorkStore(Protocol):
     """The road of a task: submit, claim, settle, and the leases in between."""
 
-    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
-        with one key become one. Delays are a century at most. Wakes listening workers when something is due soon."""
+        with one key become one. Delays are a century at most. Wakes listening workers when something is due soon.
+        `dated`: the answer for a lone task may say when it was created."""
         ...
 
     def insert_on(

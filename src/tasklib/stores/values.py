@@ -44,6 +44,8 @@ class Inserted(NamedTuple):
     id: UUID
     created: bool
     """False: a task with this idempotency key was there, and `id` is its id."""
+    created_at: datetime | None = None
+    """Only where it was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,8 @@ async def plan_of(store: PostgresStore, connection: asyncpg.Connection, steps: S
         if query.name in SAID:
             play.send(SAID[query.name])
         else:
-            play.send(await statements._answer(connection, query, timedelta(0)))
+            statement, values = statements.bound(query, timedelta(0))
+            play.send(statement.rows(query, await connection.fetch(statement.text, *values)))
 
 
 async def check_plans(store: PostgresStore, connection: asyncpg.Connection, timeout: float) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRefused, StoreUnavailable
 from tasklib.core.task import Claim, NewTask
 from tasklib.stores.sql.postgres import PostgresStore
-from tasklib.stores.values import ControlChange, Filter
+from tasklib.stores.values import ControlChange, Filter, Inserted
 from tests.conformance.builders import (
     WORK,
     alike_tasks,
@@ -105,7 +105,7 @@ async def test_a_table_that_changes_is_asked_anew(store: PostgresStore, psql: Ex
     await store.insert([new_task(key="first")])
     psql("ALTER TABLE tasks ALTER idempotency_key TYPE text")
     task = new_task(key="second")
-    assert await store.insert([task]) == [(task.id, True)]
+    assert await store.insert([task]) == [Inserted(task.id, True)]
 
 
 async def test_the_printed_migration_makes_the_same_tables(postgres_url: str, psql: Execute):

@@ -8,7 +8,7 @@ import apsw
 import pytest
 
 from tasklib.stores.sql import settle
-from tasklib.stores.sql.columns import CHANGE, CLAIM, COMPLETION, EXTENDED, GUARD, ID, LEASE, SETTLED, TASK, Batch
+from tasklib.stores.sql.columns import CHANGE, CLAIM, COMPLETION, EXTENDED, GUARD, ID, SETTLED, TASK, Batch
 from tasklib.stores.sql.sqlite import statements
 from tasklib.stores.sql.sqlite.batches import SIZES, SQL
 from tasklib.stores.sql.sqlite.claiming import PICKED, RANKED
@@ -44,7 +44,7 @@ QUERIES = {
     Query("request_cancel", ID): [BY_ID],
     Query("complete", SETTLED, batch=Batch(COMPLETION, [])): [BY_ID, BY_ID],
     Query("settle", SETTLED, batch=Batch(CHANGE, [])): [BY_ID, BY_ID],
-    Query("extend", EXTENDED, batch=Batch(LEASE, [])): [BY_ID, BY_ID],
+    Query("extend", EXTENDED, batch=Batch(GUARD, [])): [BY_ID, BY_ID],
     Query("delete", GUARD, batch=Batch(GUARD, [])): [BY_ID],
     Query("prunable", ID): [WALKS],
     Query("stretch_end", ID): [WALKS],

@@ -110,7 +110,7 @@ class NatsStore:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> list[Inserted]:
         self._check_open()
         return await self._submits.insert(tasks)
 

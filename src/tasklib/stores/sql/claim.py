@@ -27,6 +27,8 @@ class Claimer:
         self._promote_first = False
         self._limited = False
         """A pause or a limit concerned the last claim."""
+        self._lock_first = False
+        """The last claim started something under a limit, and left room for more."""
         self._look_again = _FIRST_LOOK
 
     def claim(self, request: ClaimRequest) -> Steps[Claimed]:
@@ -44,12 +46,13 @@ class Claimer:
         return Claimed(taken.claims, self._next(taken, names, limits))
 
     def _take_under_limits(self, request: ClaimRequest, names: list[str]) -> Steps[tuple[Taken, Limits]]:
-        limits = yield from _look_at_limits(names)
-        if request.slots > 0 and limits.rationed(names):
+        limits = None if self._lock_first and request.slots > 0 else (yield from _look_at_limits(names))
+        if limits is None or (request.slots > 0 and limits.rationed(names)):
             yield BEGIN
             limits = yield from _lock_limits(names)
         taken = yield from self._take(request, names, limits)
         spent = yield from _spend(limits, taken.claims)
+        self._lock_first = bool(spent) and limits.rationed(names)
         self._limited = taken.held_back or bool(spent)
         return taken._replace(held_back=self._limited), limits
 

@@ -133,9 +133,9 @@ ROW_COUNT = Shape(int, {})
 """Not rows, but how many were written."""
 
 ID = Shape(lambda id: id, {"id": Kind.ID})
+CREATED_AT = Shape(lambda created_at: created_at, {"created_at": Kind.TIME})
 KEYED = Shape(row_values, {"id": Kind.ID, "idempotency_key": Kind.TEXT})
 GUARD = Shape(Held, {"id": Kind.ID, "version": Kind.INTEGER})
-LEASE = Shape(row_values, GUARD.columns | {"worker_id": Kind.TEXT})
 EXTENDED = Shape(row_values, GUARD.columns | {"cancel_requested": Kind.BOOLEAN})
 
 CHANGE = Shape(
@@ -162,9 +162,7 @@ CHANGE = Shape(
 )
 """A `Change` that goes in; the last three are what differs in its `if_asked`."""
 
-COMPLETION = Shape(
-    row_values, {name: CHANGE.columns[name] for name in ("id", "version", "worker_id", "result", "run_ms", "bucket")}
-)
+COMPLETION = Shape(row_values, {name: CHANGE.columns[name] for name in ("id", "version", "result", "run_ms", "bucket")})
 
 
 class Settled(NamedTuple):

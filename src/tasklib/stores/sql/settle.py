@@ -10,7 +10,7 @@ from uuid import UUID
 
 from tasklib.core.decide import HISTORY_LIMIT, Change, WriteResult, explain_miss, split_by_task
 from tasklib.core.task import TaskState
-from tasklib.stores.sql.columns import CHANGE, COMPLETION, EXTENDED, LEASE, SETTLED, Batch, Settled
+from tasklib.stores.sql.columns import CHANGE, COMPLETION, EXTENDED, GUARD, SETTLED, Batch, Settled
 from tasklib.stores.sql.reads import get
 from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
 from tasklib.stores.sql.upkeep import merge_counts
@@ -63,33 +63,36 @@ def write(changes: Sequence[Change]) -> Steps[list[int]]:
 
 
 def extend(worker_id: str, leases: Sequence[Held], lease_seconds: float) -> Steps[list[Extension]]:
-    batch = Batch(LEASE, [(*lease, worker_id) for lease in leases])
-    rows = yield Query("extend", EXTENDED, batch=batch, duration=timedelta(seconds=lease_seconds))
+    duration = timedelta(seconds=lease_seconds)
+    rows = yield Query("extend", EXTENDED, batch=Batch(GUARD, leases), worker_id=worker_id, duration=duration)
     held = {(task_id, version): cancel_requested for task_id, version, cancel_requested in rows}
     return [Extension(lease.id, lease in held, held.get(lease, False)) for lease in leases]
 
 
 def _queries(changes: Sequence[Change]) -> Iterator[tuple[list[int], Query]]:
-    """Each with the places of its changes. Completions go by a statement of their own, which has less to do."""
+    """Each with the places of its changes. One worker's completions go by a statement of their own, which has less to
+    do."""
+    worker_id = changes[0].worker_id
     for places in split_by_task(changes):
         hot: list[int] = []
         rest: list[int] = []
         for place in places:
-            (hot if _is_completion(changes[place]) else rest).append(place)
+            (hot if _is_completion(changes[place], worker_id) else rest).append(place)
         if hot:
             rows = [_completion(changes[place]) for place in hot]
-            yield hot, Query("complete", SETTLED, batch=Batch(COMPLETION, rows))
+            yield hot, Query("complete", SETTLED, batch=Batch(COMPLETION, rows), worker_id=worker_id)
         if rest:
             rows = [_row(changes[place]) for place in rest]
             yield rest, Query("settle", SETTLED, batch=Batch(CHANGE, rows), history_limit=HISTORY_LIMIT)
 
 
-def _is_completion(change: Change) -> bool:
-    """By a worker that held the claim, and with nothing out of the ordinary to write."""
+def _is_completion(change: Change, worker_id: str | None) -> bool:
+    """By that worker, which held the claim, and with nothing out of the ordinary to write."""
     return (
         change.state is TaskState.COMPLETED
         and change.version is not None
         and change.worker_id is not None
+        and change.worker_id == worker_id
         and change.locked_until is None
         and change.entry is None
         and change.leaves is None

@@ -106,9 +106,9 @@ class Driver(Protocol):
         """`seconds`: for people, who would rather be told that it takes too long; it may scan."""
         ...
 
-    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True) -> T:
+    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True, atomic: bool = False) -> T:
         """Steps are played again from their start when the database asks for it, or, with `repeat`, when a connection
-        was lost and their reply with it."""
+        was lost and their reply with it. `atomic`: they are a single statement, its own transaction."""
         ...
 
     def play_on(self, connection: object, steps: Callable[[], Steps[T]]) -> T | Awaitable[T]:

@@ -94,17 +94,15 @@ class SqlStore(ABC):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+        atomic = submit.is_one_statement(tasks)
         try:
-            return await self._insert(tasks)
+            return await self._driver.write(lambda: submit.submit(tasks, dated=dated and atomic), atomic=atomic)
         except TaskConflict:
             found = await self._driver.read(lambda: submit.find_submitted(tasks))
             if found is None:
                 raise
             return found
-
-    async def _insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
-        return await self._driver.write(lambda: submit.submit(tasks))
 
     def insert_on(
         self, connection: object, tasks: Sequence[NewTask]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.errors import StoreRefused
 from tasklib.core.options import LONGEST_DELAY_SECONDS
 from tasklib.core.task import NewTask
-from tasklib.stores.sql.columns import KEYED, NEW_TASK, ROW_COUNT, Batch
+from tasklib.stores.sql.columns import CREATED_AT, KEYED, NEW_TASK, ROW_COUNT, Batch
 from tasklib.stores.sql.steps import Notify, Query, Steps
 from tasklib.stores.sql.upkeep import existing
 from tasklib.stores.values import Inserted
@@ -22,23 +23,28 @@ _SEVERAL = ""
 """In place of a name: tasks of more than one type."""
 
 
-def submit(tasks: Sequence[NewTask]) -> Steps[Sequence[Inserted]]:
+def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[Inserted]]:
+    """`dated`: asks for the time of a lone task without a key. An answer with rows takes longer than a count."""
     if not tasks:
         return []
     samples = _samples(tasks)
     for task in samples:
         if task.delay_seconds is not None and task.delay_seconds > LONGEST_DELAY_SECONDS:
             # It may be beyond the calendar, and would take the whole batch with it.
-            return (yield from submit([_capped(each) for each in tasks]))
+            return (yield from submit([_capped(each) for each in tasks], dated=dated))
     for task in samples:
         if task.idempotency_key is not None:
             return (yield from _submit_keyed(tasks))
     names, due_at = _due_soon(samples)
-    stored: int = yield Query("insert", ROW_COUNT, batch=Batch(NEW_TASK, tasks), wake=_wake(names), due_at=due_at)
+    insert = ("insert_dated", CREATED_AT) if dated else ("insert", ROW_COUNT)
+    answer: Any = yield Query(*insert, batch=Batch(NEW_TASK, tasks), wake=_wake(names), due_at=due_at)
+    stored = len(answer) if dated else answer
     if stored < len(tasks):
         raise _dropped(len(tasks) - stored, len(tasks))
     if names:
         yield Notify(names)
+    if dated:
+        return [Inserted(tasks[0].id, True, answer[0])]
     if type(tasks) is ColumnBatch:
         return ColumnBatch(Inserted(tasks.first.id, True), id=tasks.columns["id"])
     return [Inserted(task.id, True) for task in tasks]

@@ -92,7 +92,7 @@ class PostgresDriver:
 
         return await self.run(work)
 
-    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True) -> T:
+    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True, atomic: bool = False) -> T:
         """Each statement stands alone until the steps ask for a transaction."""
 
         tries = 0

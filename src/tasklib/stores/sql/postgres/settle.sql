@@ -3,7 +3,7 @@
 -- told by it. Leases count from clock_timestamp().
 
 -- name: complete
--- The hot settle: completions by the workers that hold the claims. A row that still has its version has its retry_count
+-- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
 -- too.
 WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     UPDATE {schema}.tasks t SET
@@ -18,7 +18,7 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         error = NULL,
         ready = false
     FROM clock, batch b
-    WHERE t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+    WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
     RETURNING t.id, t.name, t.awaited, b.run_ms, b.bucket
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
@@ -114,5 +114,5 @@ CASE WHEN (SELECT count(*) FROM done) < (SELECT count(*) FROM batch)
 WITH {batch}
 UPDATE {schema}.tasks t SET locked_until = {lease_now} + :duration::interval
 FROM batch b
-WHERE t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
 RETURNING t.id, t.version, t.cancel_requested_at IS NOT NULL

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.stores.sql.columns import CLAIM, NO_PREFETCH, ROW_COUNT, Kind, Shape
+from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, ROW_COUNT, Kind, Shape
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Play, Query, Script
@@ -88,15 +88,16 @@ class Statements:
                 play.send(in_doubt)
                 continue
             query = message(play.query) if isinstance(play.query, Notify) else play.query
-            play.send(None if query is None else await self._answer(connection, query, offset))
-
-    async def _answer(self, connection: Connection, query: Query, offset: timedelta) -> Any:
-        statement, values = self.bound(query, offset)
-        if query.shape is ROW_COUNT:
-            prepared = connection.kept.get(statement.text) or await connection.keep(statement.text)
-            await prepared.fetchval(*values)
-            return int(prepared.get_statusmsg().rpartition(" ")[2])  # `INSERT 0 3` are three
-        return statement.rows(query, await connection.fetch(statement.text, *values))
+            answer: Any = None
+            if query is not None:
+                statement, values = self.bound(query, offset)
+                if query.shape is ROW_COUNT:
+                    prepared = connection.kept.get(statement.text) or await connection.keep(statement.text)
+                    await prepared.fetchval(*values)
+                    answer = int(prepared.get_statusmsg().rpartition(" ")[2])  # `INSERT 0 3` are three
+                else:
+                    answer = statement.rows(query, await connection.fetch(statement.text, *values))
+            play.send(answer)
 
     def bound(self, query: Query, offset: timedelta) -> tuple[Statement, list[Any]]:
         """The statement of a query, and the values of its parameters."""
@@ -104,7 +105,7 @@ class Statements:
         batch = query.batch
         if batch is None:
             statement = (None if query.parts else self._made.get(query.name)) or self.statement(query)
-        elif query.shape is ROW_COUNT and len(batch.rows) == 1:
+        elif query.shape in (ROW_COUNT, CREATED_AT) and len(batch.rows) == 1:
             statement = self._made.get((query.name,)) or self.statement(query, ())
             given.update(zip(batch.shape.batch_names, batch.rows[0], strict=True))
         elif type(batch.rows) is ColumnBatch and _is_short(batch.shape, batch.rows):

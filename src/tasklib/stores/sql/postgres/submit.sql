@@ -28,6 +28,12 @@ WITH {batch}
 {new_rows}
 WHERE ({wake_worker} LIMIT 1) IS NOT TRUE
 
+-- name: insert_dated
+WITH {batch}
+{new_rows}
+WHERE ({wake_worker} LIMIT 1) IS NOT TRUE
+RETURNING {columns}
+
 -- name: insert_keyed
 -- Those that were stored, and those whose key was taken before. Rows whose key another transaction took meanwhile are
 -- in neither part.

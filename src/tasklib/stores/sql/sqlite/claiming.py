@@ -16,7 +16,6 @@ from tasklib.stores.sql.steps import Query, Steps
 _FIRST_DEPTH = 16
 """How many of each name a claim of several names looks at first, at least."""
 
-
 _DUE = "state IN ('pending', 'failed') AND completed_at IS NULL AND coalesce(next_retry_at, scheduled_at) <= :now"
 
 
@@ -90,7 +89,7 @@ def claim(
     if kept:
         rows = [picked.rows[place] for place in kept]
         yield Query("mark_claimed", rows=rows, worker_id=worker_id, lease=lease, now=now)
-    return seen._replace(claims=[picked.claims[place] for place in kept])
+    return Taken([picked.claims[place] for place in kept], due_in, held_back=seen.held_back)
 
 
 def _pick(caps: dict[str, int], n: int, now: str, worker_id: str) -> Steps[Picked]:

@@ -37,11 +37,13 @@ class Clock:
         since_start = time.time() * 1000 if self._added_ms is None else uptime() * 1000 + self._added_ms
         return written(_EPOCH + timedelta(milliseconds=since_start + self.offset * 1000))
 
-    def parameter(self, name: str) -> str | None:
-        """What the statements ask of the clocks. None: it is not about time."""
+    def parameter(self, name: str) -> str:
+        """What the statements ask of the clocks."""
         if name == "offset":
             return seconds(self.offset)
-        return self.steady() if name == "steady" else None
+        if name == "steady":
+            return self.steady()
+        raise KeyError(name)
 
     def read(self, connection: apsw.Connection) -> bool:
         """Takes what the others add. False: nobody has written it since this machine started."""

@@ -99,10 +99,10 @@ class SqliteDriver:
 
         return await self._running(self._reader).run(work, timeout)
 
-    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True) -> T:
+    async def write(self, steps: Callable[[], Steps[T]], *, repeat: bool = True, atomic: bool = False) -> T:
         """`repeat` makes no difference: no reply of a file is ever lost."""
         self._check_open()
-        return (await self._write(self._played(steps), after=self._notify)).result
+        return (await self._write(self._played(steps), atomic=atomic, after=self._notify)).result
 
     def play_on(self, connection: object, steps: Callable[[], Steps[T]]) -> T:
         return external.play_on(
@@ -118,12 +118,6 @@ class SqliteDriver:
             if each.cancel_requested:
                 messages.append(cancel_message(each.cancel_requested))
             self._notifier.notify([notify.ANYTHING] if each.everybody else messages)
-
-    async def _change(
-        self, work: Callable[[apsw.Connection], T], *, atomic: bool = False, after: Callable[[T], None] | None = None
-    ) -> T:
-        self._check_open()
-        return await self._write(work, atomic=atomic, after=after)
 
     async def _on_writer(self, work: Callable[[apsw.Connection], T]) -> T:
         """Outside a transaction, on the writing connection."""

@@ -23,8 +23,7 @@ def instant(text: str) -> datetime:
 
 
 def written(value: datetime) -> str:
-    value = value.astimezone(UTC)
-    return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
+    return value.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
 def rounded_up(value: datetime) -> datetime:

@@ -1,6 +1,7 @@
 -- Settle and extend. What holds its guard is read first, as one row of JSON, then written: a write holds the only lock
 -- there is, so nothing changes in between. `matched` is the batch with the state that each task goes to; those without a
 -- name do not hold their guard.
+-- `+worker_id`: no index is to be weighed for it. SQLite would compile the statement anew whenever a value is bound.
 
 -- name: told
 -- Where a limit says how many may run at once, one that ends makes room for another.
@@ -26,12 +27,12 @@ SELECT
      )) AS counts
 
 -- name: complete
--- The hot settle: completions by the workers that hold the claims. A row that still has its version has its retry_count
+-- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
 -- too.
 WITH {batch}, matched AS MATERIALIZED (
     SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, run_ms, bucket
     FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-        ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id
+        ON t.id = b.id AND t.version = b.version AND +t.worker_id = :worker_id
 )
 {told};
 WITH {batch}
@@ -48,7 +49,7 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     ready = false,
     awaited = false
 FROM batch AS b
-WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+WHERE tasks.id = b.id AND tasks.version = b.version AND +tasks.worker_id = :worker_id
 
 -- name: settle
 -- What was asked to stop, and has not completed, is cancelled. The history keeps its first and its latest entries.
@@ -117,9 +118,9 @@ WHERE tasks.id = b.id
 WITH {batch}
 SELECT t.id, t.version, t.cancel_requested_at IS NOT NULL AS cancel_requested
 FROM batch AS b CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-    ON t.id = b.id AND t.version = b.version AND t.worker_id = b.worker_id;
+    ON t.id = b.id AND t.version = b.version AND +t.worker_id = :worker_id;
 WITH {batch}
 UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1
 SET locked_until = coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', {lease_now}, :duration), '9999-12-31T23:59:59.999Z')
 FROM batch AS b
-WHERE tasks.id = b.id AND tasks.version = b.version AND tasks.worker_id = b.worker_id
+WHERE tasks.id = b.id AND tasks.version = b.version AND +tasks.worker_id = :worker_id

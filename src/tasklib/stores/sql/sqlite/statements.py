@@ -12,7 +12,7 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.sql.columns import NEW_COLUMNS, ROW_COUNT, TASK, Kind, Shape
+from tasklib.stores.sql.columns import NEW_COLUMNS, ROW_COUNT, TASK, Kind
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.sqlite import claiming
 from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
@@ -50,6 +50,7 @@ _NAMES = {
     "by_retrying": "INDEXED BY ix_tasks_retrying",
     "by_finished": "INDEXED BY ix_tasks_finished",
 }
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 _READ: dict[Kind, Callable[[Any], Any]] = {
     Kind.ID: UUID,
     Kind.TIME: instant,
@@ -62,12 +63,11 @@ _WRITTEN: dict[type, Callable[[Any], Any]] = {
     Bound: lambda bound: written(rounded_up(bound)),
     datetime: written,
     timedelta: lambda duration: seconds(duration.total_seconds()),
-    list: lambda values: json.dumps([_value(value) for value in values], ensure_ascii=False),
-    tuple: lambda values: json.dumps([_value(value) for value in values], ensure_ascii=False),
+    list: lambda values: _encode([_value(value) for value in values]),
+    tuple: lambda values: _encode([_value(value) for value in values]),
 }
 _WRITTEN_KINDS = {Kind.ID: UUID, Kind.TIME: datetime, Kind.DURATION: timedelta, Kind.NAMES: tuple}
 _AS_THEY_ARE = (str, int, float, bool, type(None))
-
 
 COMPOSED: dict[str, Callable[..., Steps[Any]]] = {"claim": claiming.claim}
 """Queries that take several statements here."""
@@ -133,9 +133,9 @@ def _rows(connection: Target, query: Query, batch: Sequence[Sequence[Any]], cloc
     size = SIZES[bisect_left(SIZES, len(batch))] if batch else 0
     statement = (None if query.parts else _statements.get((query.name, size))) or prepare(query, size)
     given = query.parameters
-    values = [clock.parameter(name) or _value(given[name]) for name in statement.parameters]
+    values = [_value(given[name]) if name in given else clock.parameter(name) for name in statement.parameters]
     if query.batch is not None:
-        values += _flat(statement.write, batch)
+        values += _converted(batch[0], statement.write) if len(batch) == 1 else _flat(statement.write, batch)
         values += [None] * (len(query.batch.shape.names) * (size - len(batch)))
     if query.shape is ROW_COUNT:
         connection.execute(statement.text, values)
@@ -143,7 +143,7 @@ def _rows(connection: Target, query: Query, batch: Sequence[Sequence[Any]], cloc
     rows = _fetched(connection, statement, values)
     for text in statement.others:
         connection.execute(text, values)
-    return rows if query.shape is None else query.shape.rows(_decoded(rows, statement))
+    return rows if query.shape is None else query.shape.rows([_converted(row, statement.read) for row in rows])
 
 
 def _fetched(connection: Target, statement: Statement, values: list[Any]) -> list[Any]:
@@ -156,17 +156,16 @@ def _fetched(connection: Target, statement: Statement, values: list[Any]) -> lis
     return connection.execute(statement.plain, values).fetchall()
 
 
-def _decoded(rows: list[Any], statement: Statement) -> Iterator[list[Any]]:
-    for row in rows:
-        values = list(row)
-        for place, read in statement.read:
-            if values[place] is not None:
-                values[place] = read(values[place])
-        yield values
+def _converted(row: Sequence[Any], places: Places) -> list[Any]:
+    values = list(row)
+    for place, convert in places:
+        if values[place] is not None:
+            values[place] = convert(values[place])
+    return values
 
 
 def _flat(writes: Places, rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
-    """The values of a batch, row by row. They are written column by column: it is quicker."""
+    """The values of a batch, row by row. They are written column by column: for many it is quicker."""
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, write in writes:
         columns[place] = [None if value is None else write(value) for value in columns[place]]
@@ -192,7 +191,7 @@ def prepare(query: Query, size: int) -> Statement:
     if query.batch is not None:
         kinds = enumerate(query.batch.shape.columns.values())
         write = [(place, _WRITTEN[_WRITTEN_KINDS[kind]]) for place, kind in kinds if kind in _WRITTEN_KINDS]
-        names["batch"] = _batch(query.batch.shape)
+        names["batch"] = fill(_BATCH, {"columns": column_list(query.batch.shape)})
     text, parameters = numbered(fill(";\n".join([text, *others]), names | _NAMES), "?")
     if query.batch is not None:
         text = text.replace("{rows}", _values(len(parameters), len(query.batch.shape.names), size))
@@ -204,10 +203,6 @@ def prepare(query: Query, size: int) -> Statement:
     if query.parts is None:
         _statements[query.name, size] = statement
     return statement
-
-
-def _batch(shape: Shape[Any]) -> str:
-    return fill(_BATCH, {"columns": column_list(shape)})
 
 
 def _values(before: int, width: int, size: int) -> str:

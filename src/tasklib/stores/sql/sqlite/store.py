@@ -62,10 +62,6 @@ class SqliteStore(SqlStore, SqliteDriver):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def _insert(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
-        work = self._played(lambda: submit.submit(tasks))
-        return (await self._change(work, atomic=submit.is_one_statement(tasks), after=self._notify)).result
-
     def insert_sync(self, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
         writer = self._writer
         if not self._is_open or writer is None or not submit.is_one_statement(tasks):

@@ -8,12 +8,17 @@ FROM (
     SELECT *, coalesce(
         run_at, iif(delay_seconds, strftime('%Y-%m-%dT%H:%M:%fZ', now, format('%+.3f seconds', delay_seconds)), now)
     ) AS due
-    FROM (SELECT *, {now} AS now FROM batch)
+    FROM batch CROSS JOIN (SELECT {now} AS now)
 )
 
 -- name: insert
 WITH {batch}
 {new_rows}
+
+-- name: insert_dated
+WITH {batch}
+{new_rows}
+RETURNING {columns}
 
 -- name: insert_keyed
 WITH {batch}
