@@ -81,8 +81,8 @@ def test_the_real_reason(cli: Cli, tmp_path: Path, source: str, said: str):
         ("site_app.tasks", "there is no module 'site_app.tasks': no 'site_app' was found"),
         ("nowhere.py", "there is no file 'nowhere.py'"),
         ("no/where", "there is no file 'no/where'"),
-        ("notes/x", "is no Python file"),
-        ("1.py", "is no Python name"),
+        ("notes/x", "is not a Python file"),
+        ("1.py", "is not a Python name"),
         (".tasks", "cannot import '.tasks'"),
     ],
 )

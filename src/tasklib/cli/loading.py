@@ -52,7 +52,7 @@ def _module_name(given: str) -> str:
     if not path.is_file():
         raise ModuleNotLoaded(f"there is no file {given!r} in {Path.cwd()}")
     if path.suffix != ".py":
-        raise ModuleNotLoaded(f"{given!r} is no Python file; name a module as app.tasks or app/tasks.py")
+        raise ModuleNotLoaded(f"{given!r} is not a Python file; name a module as app.tasks or app/tasks.py")
     path = Path(os.path.normpath(path))
     parts = _below(Path.cwd(), path)
     if parts is None:
@@ -61,7 +61,7 @@ def _module_name(given: str) -> str:
             root = root.parent
         parts = _below(root, path)
         if parts is None:
-            raise ModuleNotLoaded(f"{given!r} cannot be imported: {path.stem!r} is no Python name")
+            raise ModuleNotLoaded(f"{given!r} cannot be imported: {path.stem!r} is not a Python name")
         sys.path.insert(0, str(root))
     return ".".join(parts)
 

@@ -18,7 +18,7 @@ def duration(text: str | float) -> float:
         return float(text)
     match = _DURATION.fullmatch(text.strip())
     if match is None:
-        raise typer.BadParameter(f"{text!r:.60} is no duration; write it like 90s, 5m, 2h, 30d or 1w")
+        raise typer.BadParameter(f"{text!r:.60} is not a duration; write it like 90s, 5m, 2h, 30d or 1w")
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
@@ -29,7 +29,7 @@ def instant(text: str) -> datetime:
     except ValueError:
         value = None
     if value is None or value.tzinfo is None:
-        problem = "is no ISO 8601 time" if value is None else "has no time zone"
+        problem = "is not an ISO 8601 time" if value is None else "has no time zone"
         raise typer.BadParameter(f"{text!r:.60} {problem}; write it like 2030-12-31T08:00:00Z")
     return value
 

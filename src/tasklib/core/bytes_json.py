@@ -1,4 +1,4 @@
-"""Bytes inside JSON: how the claim API stores a payload or a result that is no JSON value.
+"""Bytes inside JSON: how the claim API stores a payload or a result that is not a JSON value.
 
 Bytes are `{"$bytes": "aGVsbG8="}`, in base64. A JSON value that happens to look like that is put into `{"$json": ...}`,
 so that what comes back is always what went in.

@@ -53,7 +53,7 @@ def _options(own: TaskOptions) -> str:
 def _schema(task_type: TaskType) -> str | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PydanticJsonSchemaWarning)  # a default that is no JSON is left out
+            warnings.simplefilter("ignore", PydanticJsonSchemaWarning)  # a default that is not JSON is left out
             return codec.encode(task_type.params.model_json_schema(), field="schema")
     except (PydanticInvalidForJsonSchema, TaskLibError):
         return None

@@ -12,7 +12,7 @@ from tasklib.stores.values import Filter
 
 
 def checked(where: Filter) -> Filter:
-    """The filter itself. A text that no task can hold is refused, and so is what is no text."""
+    """The filter itself. A text that no task can hold is refused, and so is what is not text."""
     for text, field in _texts(where):
         _check(text, field)
     for tags in (where.tags, where.tag_texts):
@@ -23,7 +23,7 @@ def checked(where: Filter) -> Filter:
 
 def written_tags(tags: Mapping[str, Any] | None) -> dict[str, Any]:
     """The conditions of tags that somebody wrote, for a filter: a text also finds the number, the truth value or the
-    null that is written so; what is no text is meant exactly."""
+    null that is written so; what is not text is meant exactly."""
     if not tags:
         return {}
     check_tags(tags)

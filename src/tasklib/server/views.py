@@ -183,7 +183,7 @@ def audit_view(entry: AuditEntry) -> AuditView:
 
 
 def _attempt(entry: Any) -> Attempt:
-    """A row may have been edited by hand: what is no text is left out."""
+    """A row may have been edited by hand: what is not text is left out."""
     if not isinstance(entry, dict):
         return Attempt()
     texts = {

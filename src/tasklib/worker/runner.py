@@ -1,6 +1,6 @@
 """Claim -> Outcome: decode the arguments, call the function, encode the result. Never sees a store, never raises.
 
-Whatever user code does (SystemExit, a `__str__` that raises, a result that is no JSON) fails that task alone.
+Whatever user code does (SystemExit, a `__str__` that raises, a result that is not JSON) fails that task alone.
 """
 
 from __future__ import annotations
