@@ -203,9 +203,10 @@ async def test_an_answer_about_an_attempt_that_is_over_does_not_stop_the_next(
     async with serve(1, poll_interval_seconds=FAR):
         handle = await twice.submit_async()
         await eventually_async(lambda: running(engine, 1))
-        for number in (1, 2):  # with the second, the answer to the first was acted on
+        for _ in range(2):  # with the second, the answer to the first was acted on
+            before = len(asked)  # a listener that has connected asks by itself, too
             wakes[0](CancelRequested([handle.id]))
-            await eventually_async(lambda number=number: len(asked) == number, 30)  # type: ignore[misc]
+            await eventually_async(lambda before=before: len(asked) > before, 30)  # type: ignore[misc]
         gate.set()
         assert await handle.result_async(20) == "done"
 
