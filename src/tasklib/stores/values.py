@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from tasklib.core.errors import Unsupported
@@ -17,6 +17,8 @@ from tasklib.core.limits import Controls as Controls
 from tasklib.core.limits import Unset as Unset
 from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.task import Claim, Task
+
+T = TypeVar("T")
 
 SEARCHED_TASKS = 50_000
 """A search by tag or error text looks at so many tasks at a time, of those that meet its other conditions."""
@@ -256,6 +258,11 @@ class AuditEntry:
     """JSON text."""
     at: datetime | None = None
     """The store's clock; None until it is stored."""
+
+
+Audit: TypeAlias = Callable[[Sequence[T]], Sequence[AuditEntry]]
+"""The entries of an operator's action, given what it was applied to: asked in each transaction, between the guarded
+write and the commit, and not at all where nothing was applied."""
 
 
 class Finding(NamedTuple):

@@ -10,12 +10,11 @@ from uuid import UUID
 from tasklib.core.errors import StoreError
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.clock import instant, written
-from tasklib.stores.nats.failures import Conflict
-from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
+from tasklib.stores.nats.kv import Entry, KeyValueStore, Write
 from tasklib.stores.values import AuditEntry, Token
 
 
-async def add_token(kv: KeyValueStore, token: Token) -> None:
+async def add_token(kv: KeyValueStore, token: Token, audit: Sequence[AuditEntry]) -> None:
     fields = {"id": token.id, "label": token.label, "role": token.role, "digest": token.digest}
     data = json.dumps({**fields, "created_at": written(kv.clock.now()), "revoked_at": None}).encode()
 
@@ -26,7 +25,7 @@ async def add_token(kv: KeyValueStore, token: Token) -> None:
             raise StoreError(f"there is a token {token.id!r} already")
         return None  # ours: the reply was lost
 
-    await kv.update(keys.token(token.id), change)
+    await kv.update(keys.token(token.id), change, beside=lambda: audit_writes(kv, audit))
 
 
 async def tokens(kv: KeyValueStore) -> list[Token]:
@@ -45,17 +44,18 @@ async def tokens(kv: KeyValueStore) -> list[Token]:
     return sorted(found, key=lambda token: (token.created_at, token.id))
 
 
-async def revoke_token(kv: KeyValueStore, token_id: str) -> bool:
+async def revoke_token(kv: KeyValueStore, token_id: str, audit: Sequence[AuditEntry]) -> bool:
     def change(entry: Entry | None) -> bytes | None:
         fields = None if entry is None else json.loads(entry.data)
         if fields is None or fields["revoked_at"] is not None:
             return None
         return json.dumps({**fields, "revoked_at": written(kv.clock.now())}).encode()
 
-    return await kv.update(keys.token(token_id), change) is not None
+    return await kv.update(keys.token(token_id), change, beside=lambda: audit_writes(kv, audit)) is not None
 
 
-async def add_audit(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> None:
+def audit_writes(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> list[Write]:
+    """To go into the batch of what they tell of. Under new keys each time: one whose answer was lost may be there."""
     moment = kv.clock.now()
     stamp = f"{kv.clock.micros():020d}{secrets.token_hex(6)}"
     writes = []
@@ -70,12 +70,7 @@ async def add_audit(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> None:
         }
         about = "all" if entry.task_id is None else str(entry.task_id)
         writes.append(Write(f"{keys.AUDIT}{about}.{stamp}{place:06d}", 0, json.dumps(fields).encode()))
-    for start in range(0, len(writes), LARGEST_BATCH):
-        part = writes[start : start + LARGEST_BATCH]
-        try:
-            await kv.run(lambda part=part: kv.write(part))  # type: ignore[misc]
-        except Conflict:
-            continue  # these are our own keys: only the reply was lost
+    return writes
 
 
 async def list_audit(kv: KeyValueStore, task_id: UUID | None, limit: int) -> list[AuditEntry]:

@@ -7,15 +7,19 @@ from uuid import UUID
 
 from tasklib.core.errors import StoreError
 from tasklib.stores.sql.columns import AUDIT, NEW_AUDIT, TOKEN, Batch
-from tasklib.stores.sql.steps import Query, Steps
-from tasklib.stores.values import AuditEntry, Token
+from tasklib.stores.sql.steps import BEGIN, Query, Steps, T
+from tasklib.stores.values import Audit, AuditEntry, Token
 
 
-def add_token(token: Token) -> Steps[None]:
+def add_token(token: Token, audit: Sequence[AuditEntry]) -> Steps[None]:
     """Sent again after a lost reply, it finds itself there."""
+    if audit:
+        yield BEGIN
     made = yield Query("add_token", id=token.id, label=token.label, role=token.role, digest=token.digest)
     if not made and (token.id, token.digest) not in [(each.id, each.digest) for each in (yield from tokens())]:
         raise StoreError(f"there is a token {token.id!r} already")
+    if made:
+        yield from add_audit(audit)
 
 
 def tokens() -> Steps[list[Token]]:
@@ -23,9 +27,18 @@ def tokens() -> Steps[list[Token]]:
     return found
 
 
-def revoke_token(token_id: str) -> Steps[bool]:
+def revoke_token(token_id: str, audit: Sequence[AuditEntry]) -> Steps[bool]:
+    if audit:
+        yield BEGIN
     revoked = yield Query("revoke_token", id=token_id)
+    if revoked:
+        yield from add_audit(audit)
     return bool(revoked)
+
+
+def add_audit_of(audit: Audit[T] | None, applied: Sequence[T]) -> Steps[None]:
+    if audit is not None and applied:
+        yield from add_audit(audit(applied))
 
 
 def add_audit(entries: Sequence[AuditEntry]) -> Steps[None]:
