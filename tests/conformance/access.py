@@ -9,9 +9,9 @@ from hashlib import sha256
 import pytest
 
 from tasklib.core import codec
-from tasklib.core.errors import StoreError
+from tasklib.core.errors import InvalidValue, StoreError
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import AuditEntry, ControlChange, Token
+from tasklib.stores.values import AuditEntry, AuditFilter, ControlChange, Token
 from tests.conformance.builders import OpenStore, next_id
 
 
@@ -88,7 +88,7 @@ class AuditTrail:
         assert kept.at is not None
         assert before <= kept.at <= after
         assert codec.decode(kept.detail) == {"n": 1}
-        assert replace(kept, at=None, detail=entry.detail) == entry
+        assert replace(kept, at=None, cursor=None, detail=entry.detail) == entry
 
     async def test_the_latest_come_first_and_no_more_than_asked_for(self, store: Store) -> None:
         for number in range(5):
@@ -105,10 +105,50 @@ class AuditTrail:
         store.clock_offset += 1
         await act(store, [AuditEntry(actor="bob", action="delete", task_id=mine)])
         second = await open_store()
-        assert [entry.action for entry in await second.list_audit(task_id=mine)] == ["delete", "retry"]
-        assert [entry.action for entry in await second.list_audit(task_id=mine, limit=1)] == ["delete"]
-        assert await second.list_audit(task_id=next_id()) == []
+        assert [entry.action for entry in await second.list_audit(AuditFilter(task_id=mine))] == ["delete", "retry"]
+        assert [entry.action for entry in await second.list_audit(AuditFilter(task_id=mine), limit=1)] == ["delete"]
+        assert await second.list_audit(AuditFilter(task_id=next_id())) == []
         assert len(await second.list_audit()) == 4
+
+    async def test_what_matches_is_listed(self, store: Store) -> None:
+        for number, (actor, action, name) in enumerate(
+            [("ada", "retry", "mail"), ("bob", "retry", "mail"), ("ada", "pause", None), ("ada", "retry", "pay")]
+        ):
+            await act(store, [AuditEntry(actor=actor, action=action, name=name, detail=str(number))])
+            store.clock_offset += 1
+
+        async def found(where: AuditFilter) -> str:
+            return "".join(entry.detail for entry in await store.list_audit(where))
+
+        assert await found(AuditFilter()) == "3210"
+        assert await found(AuditFilter(actor="ada")) == "320"
+        assert await found(AuditFilter(action="retry")) == "310"
+        assert await found(AuditFilter(name="mail")) == "10"
+        assert await found(AuditFilter(actor="ada", action="retry", name="mail")) == "0"
+        assert await found(AuditFilter(actor="a")) == ""
+        times = [entry.at for entry in reversed(await store.list_audit())]
+        assert await found(AuditFilter(after=times[2])) == "32", "its own instant is one of them"
+        assert await found(AuditFilter(before=times[2])) == "10"
+        assert await found(AuditFilter(after=times[1], before=times[3])) == "21"
+
+    async def test_pages_follow_each_other_without_gaps(self, store: Store) -> None:
+        mine = next_id()
+        await act(store, [AuditEntry(actor="ada", action="retry", task_id=mine, detail=str(n)) for n in range(3)])
+        await act(store, [AuditEntry(actor="bob", action="pause")])
+        await act(store, [AuditEntry(actor="ada", action="retry", task_id=mine, detail=str(n)) for n in range(3, 5)])
+        for where in (AuditFilter(actor="ada"), AuditFilter(task_id=mine)):
+            seen: list[str] = []
+            cursor: str | None = None
+            while page := await store.list_audit(where, limit=2, cursor=cursor):
+                seen += [entry.detail for entry in page]
+                cursor = page[-1].cursor
+                await act(store, [AuditEntry(actor="ada", action="retry", name="meanwhile")])
+            assert sorted(seen) == ["0", "1", "2", "3", "4"]
+
+    @pytest.mark.parametrize("cursor", ["", "x", "-1", "1e3", "9" * 40, "é", "\u0661"])
+    async def test_a_cursor_of_somewhere_else_is_refused(self, store: Store, cursor: str) -> None:
+        with pytest.raises(InvalidValue, match="cursor"):
+            await store.list_audit(cursor=cursor)
 
     async def test_nothing_to_note_is_fine(self, store: Store) -> None:
         await act(store, [])

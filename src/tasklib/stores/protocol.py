@@ -24,9 +24,11 @@ from tasklib.core.decide import Change, WriteResult
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.values import (
+    ALL_AUDIT,
     Age,
     Audit,
     AuditEntry,
+    AuditFilter,
     Claimed,
     ClaimRequest,
     ControlChange,
@@ -208,8 +210,11 @@ class AccessStore(Protocol):
         """False, and no entry: there is no such token, or it was revoked before."""
         ...
 
-    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        """The latest actions, newest first: on one task, or all."""
+    async def list_audit(
+        self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
+    ) -> list[AuditEntry]:
+        """The latest actions that match, newest first. `cursor` continues behind the entry that has it; one that no
+        entry of this store can have raises InvalidValue."""
         ...
 
 

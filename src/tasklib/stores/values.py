@@ -258,7 +258,24 @@ class AuditEntry:
     """JSON text."""
     at: datetime | None = None
     """The store's clock; None until it is stored."""
+    cursor: str | None = None
+    """Its place in the trail, in the store's own words; None until it is stored."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which entries; None is no condition."""
+
+    task_id: UUID | None = None
+    actor: str | None = None
+    action: str | None = None
+    name: str | None = None
+    after: datetime | None = None
+    """From this instant on."""
+    before: datetime | None = None
+
+
+ALL_AUDIT = AuditFilter()
 
 Audit: TypeAlias = Callable[[Sequence[T]], Sequence[AuditEntry]]
 """The entries of an operator's action, given what it was applied to: asked in each transaction, between the guarded

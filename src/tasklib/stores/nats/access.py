@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
+from itertools import islice
 from uuid import UUID
 
-from tasklib.core.errors import StoreError
+from tasklib.core.errors import InvalidValue, StoreError
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.clock import instant, written
 from tasklib.stores.nats.kv import Entry, KeyValueStore, Write
-from tasklib.stores.values import AuditEntry, Token
+from tasklib.stores.values import AuditEntry, AuditFilter, Token
+
+_CURSOR = re.compile("[0-9]{20}[0-9a-f]{12}[0-9]{6}")
 
 
 async def add_token(kv: KeyValueStore, token: Token, audit: Sequence[AuditEntry]) -> None:
@@ -73,15 +77,27 @@ def audit_writes(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> list[Write
     return writes
 
 
-async def list_audit(kv: KeyValueStore, task_id: UUID | None, limit: int) -> list[AuditEntry]:
-    prefix = keys.AUDIT if task_id is None else f"{keys.AUDIT}{task_id}."
-    entries = await kv.run(lambda: kv.under(prefix))
-    latest = sorted(entries, key=lambda entry: entry.key.rpartition(".")[2], reverse=True)[:limit]
-    return [_audit(json.loads(entry.data)) for entry in latest]
+async def list_audit(kv: KeyValueStore, where: AuditFilter, limit: int, cursor: str | None) -> list[AuditEntry]:
+    if cursor is not None and not _CURSOR.fullmatch(cursor):
+        raise InvalidValue(f"cursor: {cursor!r:.60} is none of this audit trail's", field="cursor")
+    prefix = keys.AUDIT if where.task_id is None else f"{keys.AUDIT}{where.task_id}."
+    entries = {entry.key.rpartition(".")[2]: entry for entry in await kv.run(lambda: kv.under(prefix))}
+    latest = (_audit(place, json.loads(entries[place].data)) for place in sorted(entries, reverse=True))
+    behind = (entry for entry in latest if cursor is None or str(entry.cursor) < cursor)
+    return list(islice((entry for entry in behind if _matches(entry, where)), limit))
 
 
-def _audit(fields: dict[str, str | None]) -> AuditEntry:
+def _matches(entry: AuditEntry, where: AuditFilter) -> bool:
+    wanted = ((where.actor, entry.actor), (where.action, entry.action), (where.name, entry.name))
+    at = entry.at
+    return all(asked is None or asked == found for asked, found in wanted) and (
+        at is None or ((where.after is None or at >= where.after) and (where.before is None or at < where.before))
+    )
+
+
+def _audit(cursor: str, fields: dict[str, str | None]) -> AuditEntry:
     return AuditEntry(
+        cursor=cursor,
         at=instant(str(fields["at"])),
         actor=str(fields["actor"]),
         action=str(fields["action"]),

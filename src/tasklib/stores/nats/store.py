@@ -25,9 +25,11 @@ from tasklib.stores.nats.reads import Reads
 from tasklib.stores.nats.settle import Settles
 from tasklib.stores.nats.submit import Submits
 from tasklib.stores.values import (
+    ALL_AUDIT,
     Age,
     Audit,
     AuditEntry,
+    AuditFilter,
     Claimed,
     ClaimRequest,
     ControlChange,
@@ -263,9 +265,11 @@ class NatsStore:
         self._check_open()
         return await access.revoke_token(self._kv, token_id, audit)
 
-    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
+    async def list_audit(
+        self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
+    ) -> list[AuditEntry]:
         self._check_open()
-        return await access.list_audit(self._kv, task_id, limit)
+        return await access.list_audit(self._kv, where, limit, cursor)
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 

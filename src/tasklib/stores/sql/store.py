@@ -29,9 +29,11 @@ from tasklib.stores.sql import (
 )
 from tasklib.stores.sql.steps import READING_SECONDS, Driver
 from tasklib.stores.values import (
+    ALL_AUDIT,
     Age,
     Audit,
     AuditEntry,
+    AuditFilter,
     Claimed,
     ClaimRequest,
     Count,
@@ -215,5 +217,9 @@ class SqlStore(ABC):
     async def revoke_token(self, token_id: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
         return await self._driver.write(lambda: access.revoke_token(token_id, audit))
 
-    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        return await self._driver.read(lambda: access.list_audit(task_id, limit))
+    async def list_audit(
+        self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
+    ) -> list[AuditEntry]:
+        # By number, unless it is of one task: those have to be sorted, which is what such a read avoids.
+        seconds = READING_SECONDS if where.task_id is None else None
+        return await self._driver.read(lambda: access.list_audit(where, limit, cursor), seconds=seconds)
