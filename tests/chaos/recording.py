@@ -13,7 +13,7 @@ from tasklib.core.decide import Change, WriteResult
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
-from tasklib.stores.values import Claimed, ClaimRequest, Extension, Held, Inserted
+from tasklib.stores.values import Audit, Claimed, ClaimRequest, Extension, Held, Inserted
 from tests.chaos.history import History
 
 
@@ -66,11 +66,11 @@ class RecordingStore:
             rows = [[str(c.id), c.version, c.attempt, c.max_retries, c.started_at.isoformat()] for c in claims]
             self._history.note(how, worker=claims[0].worker_id, claims=rows)
 
-    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
+    async def settle(self, changes: Sequence[Change], *, audit: Audit[UUID] | None = None) -> list[WriteResult]:
         forms = [form for change in changes for form in (change, change.if_asked) if form is not None]
         asked = [[str(c.id), c.version, c.worker_id, c.state, c.terminal, _kind(c), c.result] for c in forms]
         self._history.note("settling", changes=asked)
-        write_results = await self._store.settle(changes)
+        write_results = await self._store.settle(changes, audit=audit)
         told = [[str(c.id), c.version, c.worker_id, v, _kind(c)] for c, v in zip(changes, write_results, strict=True)]
         self._history.note("settled", changes=told)
         return write_results
@@ -89,9 +89,11 @@ class RecordingStore:
             self._history.note("lost", tasks=[[str(task.id), task.version, task.worker_id] for task in found])
         return found
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
+    async def delete(
+        self, guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None
+    ) -> list[WriteResult]:
         self._history.note("deleting", guards=[[str(task_id), version] for task_id, version in guards])
-        write_results = await self._store.delete(guards)
+        write_results = await self._store.delete(guards, audit=audit)
         told = [
             [str(task_id), version, write_result]
             for (task_id, version), write_result in zip(guards, write_results, strict=True)

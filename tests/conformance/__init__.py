@@ -27,7 +27,8 @@ from typing import ClassVar
 
 import pytest
 
-from tests.conformance.access import Audit, Tokens
+from tests.conformance.access import AuditTrail, Tokens
+from tests.conformance.audited import Audited
 from tests.conformance.batches import Batches
 from tests.conformance.builders import OpenStore
 from tests.conformance.cancelling import Cancelling
@@ -92,7 +93,8 @@ class StoreSuite(
     ConcurrencyLimits,
     Taking,
     Tokens,
-    Audit,
+    AuditTrail,
+    Audited,
     Waking,
     Strangers,
     Schema,

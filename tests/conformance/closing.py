@@ -12,7 +12,7 @@ from tasklib.core.errors import StoreClosed
 from tasklib.core.published import PublishedType
 from tasklib.core.task import TaskState
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import AuditEntry, ClaimRequest, ControlChange, Filter, Held, Token
+from tasklib.stores.values import ClaimRequest, ControlChange, Filter, Held, Token
 from tests.conformance.builders import (
     WORKER_A,
     OpenStore,
@@ -58,7 +58,6 @@ VERBS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "add_token": lambda store: store.add_token(Token(id="t", label="t", role="admin", digest="0")),
     "tokens": lambda store: store.tokens(),
     "revoke_token": lambda store: store.revoke_token("t"),
-    "note": lambda store: store.add_audit([AuditEntry(actor="ada", action="retry")]),
     "noted": lambda store: store.list_audit(),
     "watch": lambda store: anext(store.watch(next_id())),
 }

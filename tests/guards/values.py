@@ -240,9 +240,9 @@ SEARCHES = (
     one(
         "rest: a bulk action goes on behind its cursor",
         "server/bulk.py",
-        "bulk.perform(service.engine, action, where, given.cursor)",
+        "bulk.perform(service.engine, action, where, given.cursor, audit=audit)",
         "tests/server/test_operating.py::test_bulk_that_runs_out_of_time_goes_on_behind_its_cursor",
-        put="bulk.perform(service.engine, action, where)",
+        put="bulk.perform(service.engine, action, where, audit=audit)",
     ),
 )
 

@@ -32,7 +32,7 @@ async def test_no_secret_leaves_through_the_api(quick: httpx.AsyncClient, memory
     await apply(store, released(await claim_one(store, URL)))
     await quick.post("/api/tasks/bulk/cancel", json={"filter": {"error": URL, "tags": {"password": SECRET}}})
     by_hand = json.dumps({"url": URL, "password": SECRET})  # not through the API, which masks what it writes
-    await store.add_audit([AuditEntry(actor="psql", action="edit", detail=by_hand)])
+    await store.control(ControlChange(), audit=[AuditEntry(actor="psql", action="edit", detail=by_hand)])
     answers = {
         "task": await quick.get(f"/api/tasks/{task_id}"),
         "result": await quick.get(f"/api/tasks/{done}"),

@@ -48,7 +48,7 @@ async def test_bulk(api: httpx.AsyncClient, engine: Engine):
     assert (await act("delete"))["done"] == 0
     entries = (await api.get("/api/audit")).json()["entries"]
     actions = [entry["action"] for entry in entries if entry["taskId"] is None]
-    assert actions == ["bulk-delete", "bulk-delete", "bulk-delete", "bulk-cancel", "bulk-retry"]
+    assert actions == ["bulk-delete", "bulk-delete", "bulk-cancel", "bulk-retry"], "what found nothing did nothing"
 
 
 async def test_bulk_by_ids_and_tags(quick: httpx.AsyncClient, memory_engine: Engine):

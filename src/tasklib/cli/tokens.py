@@ -73,8 +73,7 @@ def create(
 
     async def work(engine: Engine) -> None:
         store: AccessStore = await engine.store()
-        await store.add_token(token)
-        await store.add_audit([_entry("token-create", token.id, token.label, token.role)])
+        await store.add_token(token, audit=[_entry("token-create", token.id, token.label, token.role)])
 
     session.run(work, creates=True)
     if session.out.as_json:
@@ -137,10 +136,7 @@ def revoke(
 
     async def work(engine: Engine) -> bool:
         store: AccessStore = await engine.store()
-        revoked = await store.revoke_token(token_id)
-        if revoked:
-            await store.add_audit([_entry("token-revoke", token_id)])
-        return revoked
+        return await store.revoke_token(token_id, audit=[_entry("token-revoke", token_id)])
 
     if not session.run(work):
         session.out.error(

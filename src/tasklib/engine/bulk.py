@@ -12,9 +12,9 @@ from tasklib.core import decide
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.task import Task, TaskState
-from tasklib.engine.engine import Engine
+from tasklib.engine.engine import Engine, audit_by_id
 from tasklib.engine.listeners import Settled
-from tasklib.stores.values import Count, Filter
+from tasklib.stores.values import Audit, Count, Filter
 
 BATCH = 500
 COUNT_CAP = 1_000_000
@@ -58,23 +58,32 @@ async def count(engine: Engine, action: Action, where: Filter) -> Count:
     return await engine.count(narrowed, COUNT_CAP) if narrowed.states else Count(0, False)
 
 
-async def perform(engine: Engine, action: Action, where: Filter, cursor: UUID | None = None) -> AsyncIterator[Batch]:
+async def perform(
+    engine: Engine,
+    action: Action,
+    where: Filter,
+    cursor: UUID | None = None,
+    *,
+    audit: Audit[Task] | None = None,
+) -> AsyncIterator[Batch]:
     """Does it to all that match now, oldest first, from behind the cursor on, a batch at a time. What somebody else
     changed meanwhile is passed over. A batch of a search may be empty with others behind it."""
     narrowed = concerned(action, where)
     while narrowed.states:
         page = await engine.page(narrowed, limit=BATCH, cursor=cursor, oldest_first=True)
-        yield Batch(await _do(engine, action, page.tasks), page.next_cursor)
+        yield Batch(await _do(engine, action, page.tasks, audit), page.next_cursor)
         if page.next_cursor is None:
             return
         cursor = page.next_cursor
 
 
-async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> list[Task]:
+async def _do(engine: Engine, action: Action, tasks: Sequence[Task], audit: Audit[Task] | None) -> list[Task]:
     store = await engine.store()
+    entries = audit_by_id(tasks, audit)
     if action is Action.DELETE:
         finished = [task for task in tasks if task.completed_at is not None]
-        return _applied(finished, await store.delete([(task.id, task.version) for task in finished]))
+        guards = [(task.id, task.version) for task in finished]
+        return _applied(finished, await store.delete(guards, audit=entries))
     changed: list[Task] = []
     changes: list[Change] = []
     running: dict[UUID, Task] = {}
@@ -90,11 +99,11 @@ async def _do(engine: Engine, action: Action, tasks: Sequence[Task]) -> list[Tas
             changes.append(change)
     done: list[Task] = []
     if changes:
-        write_results = await store.settle(changes)
+        write_results = await store.settle(changes, audit=entries)
         done = _applied(changed, write_results)
         settled = zip(changed, changes, write_results, strict=True)
         await engine.announce([Settled(*each[:2]) for each in settled if each[2] is WriteResult.APPLIED])
-    asked = await store.request_cancel(list(running)) if running else []
+    asked = await store.request_cancel(list(running), audit=entries) if running else []
     return done + [running[task_id] for task_id in asked]
 
 

@@ -29,6 +29,8 @@ from tasklib.engine.submission import Call, Prepared, Submitted, prepare, prepar
 from tasklib.stores.protocol import InsertsInThread, Store
 from tasklib.stores.values import (
     Age,
+    Audit,
+    AuditEntry,
     ControlChange,
     Controls,
     Count,
@@ -233,35 +235,38 @@ class Engine:
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
-    async def cancel(self, task_id: UUID) -> Task:
+    async def cancel(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> Task:
         """Cancels a waiting task, or asks a running one to stop. Returns the task as it is then."""
         store = await self.store()
         for _ in range(TRIES):
             task = await self.get_or_raise(task_id)
             change = decide.cancel(task)
+            entries = audit_by_id([task], audit)
             if change is not None:
-                if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
+                if (await store.settle([change], audit=entries))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
                     await self.announce([Settled(task, change)])
                     return await self.get_or_raise(task_id)
-            elif await store.request_cancel([task_id]):
+            elif await store.request_cancel([task_id], audit=entries):
                 return await self.get_or_raise(task_id)
         raise TaskConflict(f"task {task_id} changes too fast to be cancelled", task_id=task_id)
 
-    async def retry(self, task_id: UUID) -> Task:
+    async def retry(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> Task:
         """A failed task anew: all attempts, due now, history kept."""
         store = await self.store()
         for _ in range(TRIES):
-            change = decide.retry_by_hand(await self.get_or_raise(task_id))
-            if (await store.settle([change]))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
+            task = await self.get_or_raise(task_id)
+            change, entries = decide.retry_by_hand(task), audit_by_id([task], audit)
+            if (await store.settle([change], audit=entries))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
                 return await self.get_or_raise(task_id)
         raise TaskConflict(f"task {task_id} changes too fast to be retried", task_id=task_id)
 
-    async def delete(self, task_id: UUID) -> None:
+    async def delete(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> None:
         store = await self.store()
         for _ in range(TRIES):
             task = await self.get_or_raise(task_id)
             decide.check_deletable(task)
-            if (await store.delete([(task.id, task.version)]))[0] is not WriteResult.STALE:
+            guard, entries = (task.id, task.version), audit_by_id([task], audit)
+            if (await store.delete([guard], audit=entries))[0] is not WriteResult.STALE:
                 return
         raise TaskConflict(f"task {task_id} changes too fast to be deleted", task_id=task_id)
 
@@ -305,12 +310,18 @@ class Engine:
         return await self.expire()
 
     async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+        self,
+        states: Sequence[str],
+        older_than_seconds: float,
+        limit: int,
+        *,
+        dry_run: bool = False,
+        audit: Audit[str] | None = None,
     ) -> int:
-        return await (await self.store()).prune(states, older_than_seconds, limit, dry_run=dry_run)
+        return await (await self.store()).prune(states, older_than_seconds, limit, dry_run=dry_run, audit=audit)
 
-    async def control(self, change: ControlChange) -> Controls:
-        return await (await self.store()).control(change)
+    async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
+        return await (await self.store()).control(change, audit=audit)
 
     # -- look ---------------------------------------------------------------------------------------------------------
 
@@ -402,6 +413,14 @@ class StoreEngine(Engine):
             raise StoreError("a store belongs to one event loop; give the queue's URL to use it from several")
         self._taken = True
         return cast(Backend, self._given)
+
+
+def audit_by_id(tasks: Sequence[Task], audit: Audit[Task] | None) -> Audit[UUID] | None:
+    """The entries of an action on these tasks, as a store asks for them."""
+    if audit is None:
+        return None
+    by_id = {task.id: task for task in tasks}
+    return lambda applied: audit([by_id[task_id] for task_id in applied])
 
 
 def worker_lost_error(task: Task) -> str:

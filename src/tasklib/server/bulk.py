@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from uuid import UUID
 
 from fastapi import APIRouter
 
+from tasklib.core.task import Task
 from tasklib.engine import bulk
 from tasklib.engine.bulk import Action
 from tasklib.server.docs import BODY, problems
@@ -14,6 +16,7 @@ from tasklib.server.filters import of_body
 from tasklib.server.schemas import Bulk, BulkDone
 from tasklib.server.service import IdentityDep, Served
 from tasklib.server.tasks import WORK_SECONDS
+from tasklib.stores.values import AuditEntry
 
 router = APIRouter(prefix="/api/tasks/bulk", tags=["tasks"])
 
@@ -27,17 +30,20 @@ async def act(action: Action, given: Bulk, service: Served, who: IdentityDep) ->
         return BulkDone(
             matched=found.value, matched_capped=found.capped, done=0, more=False, next_cursor=None, dry_run=True
         )
+    of_tasks = service.audit_of_tasks(who, action, detail={"bulk": True})
+    asked = given.filter.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    def audit(tasks: Sequence[Task]) -> Sequence[AuditEntry]:
+        detail = {"filter": asked, "done": len(tasks)}
+        return [*of_tasks(tasks), service.audit_entry(who, f"bulk-{action}", detail=detail)]
+
     until = asyncio.get_running_loop().time() + WORK_SECONDS
     done = 0
     next_cursor: UUID | None = None
-    async for tasks, behind in bulk.perform(service.engine, action, where, given.cursor):
+    async for tasks, behind in bulk.perform(service.engine, action, where, given.cursor, audit=audit):
         done += len(tasks)
-        # One for each task, so that its own timeline tells; and below one for the whole.
-        await service.add_audit(who, action, [(task.id, task.name) for task in tasks], detail={"bulk": True})
         if asyncio.get_running_loop().time() >= until:
             next_cursor = behind
             break
-    detail = {"filter": given.filter.model_dump(mode="json", by_alias=True, exclude_none=True), "done": done}
-    await service.add_audit(who, f"bulk-{action}", detail=detail)
     more = next_cursor is not None
     return BulkDone(matched=done, matched_capped=more, done=done, more=more, next_cursor=next_cursor, dry_run=False)

@@ -427,6 +427,7 @@ class AuditView(ResponseModel):
 
 class Audit(ResponseModel):
     entries: list[AuditView]
+    next_cursor: str | None
 
 
 class Health(ResponseModel):

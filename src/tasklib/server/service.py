@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, cast
-from uuid import UUID
 
 from fastapi import Depends, Request
 
 from tasklib.core import codec
-from tasklib.core.errors import StoreError
 from tasklib.core.redact import redact
 from tasklib.core.registry import Registry
 from tasklib.core.task import Task
@@ -26,10 +23,7 @@ from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
 from tasklib.server.tokens import Identity, TokenStore
 from tasklib.server.views import detail_view, listed_view, task_view
-from tasklib.stores.protocol import AccessStore
-from tasklib.stores.values import AuditEntry
-
-log = logging.getLogger("tasklib.server")
+from tasklib.stores.values import Audit, AuditEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,26 +56,15 @@ class Service:
     def show_all(self, task: Task, reasons: Iterable[Reason]) -> TaskDetail:
         return detail_view(task, self.redact, reasons)
 
-    async def add_audit(
-        self,
-        who: Identity,
-        action: str,
-        subjects: Sequence[tuple[UUID | None, str | None]] = ((None, None),),
-        *,
-        detail: Any = None,
-    ) -> None:
-        """Keeps who did what to which tasks, or to which type. It is done already: a note that cannot be kept now is
-        logged instead."""
+    def audit_entry(self, who: Identity, action: str, *, name: str | None = None, detail: Any = None) -> AuditEntry:
+        """Who does what, to a type or to all. The store keeps it with the action itself."""
         text = codec.encode(self.redact({} if detail is None else detail), field="detail")
-        entries = [
-            AuditEntry(actor=who.label, action=action, task_id=task_id, name=name, detail=text)
-            for task_id, name in subjects
-        ]
-        try:
-            store: AccessStore = await self.engine.store()
-            await store.add_audit(entries)
-        except StoreError as error:
-            log.warning("the audit entry of %s by %s could not be kept: %s", action, who.label, error)
+        return AuditEntry(actor=who.label, action=action, name=name, detail=text)
+
+    def audit_of_tasks(self, who: Identity, action: str, *, detail: Any = None) -> Audit[Task]:
+        """The same with an entry for each task, so that its own timeline tells."""
+        entry = self.audit_entry(who, action, detail=detail)
+        return lambda tasks: [replace(entry, task_id=task.id, name=task.name) for task in tasks]
 
 
 # Coroutines, although nothing is awaited: a plain function would be called in a thread, for every request.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
@@ -32,7 +34,7 @@ from tasklib.server.schemas import (
 )
 from tasklib.server.service import IdentityDep, Served
 from tasklib.server.views import stats_view
-from tasklib.stores.values import Count
+from tasklib.stores.values import AuditEntry, Count
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""
@@ -116,14 +118,18 @@ async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who
     if query.dry_run:
         found = await service.engine.prune(states, age, CLEANUP_BATCH, dry_run=True)
         return Cleaned(deleted=0, matched=found, more=False, dry_run=True)
-    deleted = await service.engine.prune(states, age, CLEANUP_BATCH)
+
+    def audit(gone: Sequence[str]) -> Sequence[AuditEntry]:
+        asked = {"olderThan": query.older_than.isoformat(), "status": states}
+        detail = {**asked, "deleted": len(gone), "byStatus": Counter(gone)}
+        return [service.audit_entry(who, "cleanup", detail=detail)]
+
+    deleted = await service.engine.prune(states, age, CLEANUP_BATCH, audit=audit)
     more = deleted > 0
     while more and asyncio.get_running_loop().time() < until:
-        count = await service.engine.prune(states, age, CLEANUP_BATCH)
+        count = await service.engine.prune(states, age, CLEANUP_BATCH, audit=audit)
         deleted += count
         more = count > 0
-    detail = {"olderThan": query.older_than.isoformat(), "status": states, "deleted": deleted}
-    await service.add_audit(who, "cleanup", detail=detail)
     return Cleaned(deleted=deleted, matched=deleted, more=more, dry_run=False)
 
 
@@ -155,8 +161,7 @@ async def get_task(
 @router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
 async def retry(task_id: UUID, service: Served, who: IdentityDep) -> Retried:
     """Run a failed task again, now, with all its attempts."""
-    task = await service.engine.retry(task_id)
-    await service.add_audit(who, "retry", [(task_id, task.name)])
+    task = await service.engine.retry(task_id, audit=service.audit_of_tasks(who, "retry"))
     # As the retry left it: a quick worker may have it by now.
     return Retried(id=task.id, status=TaskState.PENDING, attempts=0, next_retry_at=None)
 
@@ -164,17 +169,13 @@ async def retry(task_id: UUID, service: Served, who: IdentityDep) -> Retried:
 @router.post("/{task_id}/cancel", operation_id="cancel_task", responses=problems(404, 409))
 async def cancel(task_id: UUID, service: Served, who: IdentityDep) -> TaskView:
     """Cancel a waiting task, or ask a running one to stop."""
-    task = await service.engine.cancel(task_id)
-    await service.add_audit(who, "cancel", [(task_id, task.name)])
-    return service.show(task)
+    return service.show(await service.engine.cancel(task_id, audit=service.audit_of_tasks(who, "cancel")))
 
 
 @router.delete("/{task_id}", status_code=204, operation_id="delete_task", responses=problems(404))
 async def delete(task_id: UUID, service: Served, who: IdentityDep) -> Response:
     """Delete a finished task."""
-    task = await service.engine.get_or_raise(task_id)
-    await service.engine.delete(task_id)
-    await service.add_audit(who, "delete", [(task_id, task.name)])
+    await service.engine.delete(task_id, audit=service.audit_of_tasks(who, "delete"))
     return Response(status_code=204)
 
 

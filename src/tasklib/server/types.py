@@ -56,10 +56,8 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Iden
         operator_rate=given.rate_limit if "rate_limit" in said else UNSET,
         concurrency=given.concurrency if "concurrency" in said else UNSET,
     )
-    after = await service.engine.control(change)
-    await service.add_audit(
-        who, "set-type", [(None, name)], detail=given.model_dump(mode="json", by_alias=True, include=set(said))
-    )
+    detail = given.model_dump(mode="json", by_alias=True, include=set(said))
+    after = await service.engine.control(change, audit=[service.audit_entry(who, "set-type", name=name, detail=detail)])
     known = await _known(service)
     return known.get(name) or _view(service, name, NameStats(), after, workers=0, queue=None)
 

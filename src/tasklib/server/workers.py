@@ -11,16 +11,24 @@ from pydantic import Field
 from tasklib import __version__
 from tasklib.engine.diagnose import WorkerState
 from tasklib.server.docs import problems
+from tasklib.server.fields import Instant, Name, SearchText
 from tasklib.server.schemas import PAGE_LIMIT, About, Audit, RequestModel, Workers
 from tasklib.server.service import Served
 from tasklib.server.views import audit_view, worker_view
+from tasklib.stores.values import AuditFilter
 
 router = APIRouter(prefix="/api", tags=["figures"])
 
 
 class AuditQuery(RequestModel):
     task_id: UUID | None = None
+    actor: SearchText | None = None
+    action: SearchText | None = None
+    type: Name | None = None
+    after: Annotated[Instant | None, Field(description="From this instant on.")] = None
+    before: Instant | None = None
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
+    cursor: Annotated[SearchText | None, Field(description="The `nextCursor` of the page before.")] = None
 
 
 class WorkersQuery(RequestModel):
@@ -36,9 +44,21 @@ async def workers(query: Annotated[WorkersQuery, Query()], service: Served) -> W
 
 @router.get("/audit", operation_id="get_audit", responses=problems())
 async def audit(query: Annotated[AuditQuery, Query()], service: Served) -> Audit:
-    """The latest actions of operators, newest first: on one task, or all."""
-    entries = await (await service.engine.store()).list_audit(task_id=query.task_id, limit=query.limit)
-    return Audit(entries=[audit_view(entry) for entry in entries])
+    """The latest actions of operators that match, newest first."""
+    store = await service.engine.store()
+    where = AuditFilter(
+        task_id=query.task_id,
+        actor=query.actor,
+        action=query.action,
+        name=query.type,
+        after=query.after,
+        before=query.before,
+    )
+    found = await store.list_audit(where, limit=query.limit + 1, cursor=query.cursor)
+    page = found[: query.limit]
+    return Audit(
+        entries=[audit_view(entry) for entry in page], next_cursor=page[-1].cursor if len(found) > len(page) else None
+    )
 
 
 @router.get("/about", operation_id="get_about", responses=problems())

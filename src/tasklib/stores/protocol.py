@@ -9,6 +9,8 @@ Rules that hold for every verb:
 - A call either returns, or raises one of `core.errors`: transient ones (`errors.TRANSIENT`) once the store's own
   retries and deadline are used up, lasting ones at once. A doubt about a lost reply is resolved inside the verb.
 - A cancelled call leaves nothing half-written.
+- What `audit` gives is kept in the transaction of the write, or neither is. A write without a guard that is sent again
+  after a lost reply (a control, a request to stop) may be in the trail twice.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from tasklib.core.decide import Change, WriteResult
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.values import (
+    ALL_AUDIT,
     Age,
+    Audit,
     AuditEntry,
+    AuditFilter,
     Claimed,
     ClaimRequest,
     ControlChange,
@@ -103,9 +108,10 @@ class WorkStore(Protocol):
         """All that runs under this worker: how a worker finds claims whose reply was lost."""
         ...
 
-    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
+    async def settle(self, changes: Sequence[Change], *, audit: Audit[UUID] | None = None) -> list[WriteResult]:
         """Writes guarded changes in one transaction: of workers, of the janitor, of operators. One result for each, in
-        order. A change that lost its guard does not touch its row. The counters move with the rows."""
+        order. A change that lost its guard does not touch its row. The counters move with the rows, and so does what
+        `audit` says of those that were applied."""
         ...
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
@@ -184,7 +190,7 @@ class ControlStore(Protocol):
         """All that is set, by name; the empty name is for all types."""
         ...
 
-    async def control(self, change: ControlChange) -> Controls:
+    async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
         """Changes what is given and wakes everybody."""
         ...
 
@@ -192,41 +198,50 @@ class ControlStore(Protocol):
 class AccessStore(Protocol):
     """Tokens of the server, and the audit trail of operators."""
 
-    async def add_token(self, token: Token) -> None: ...
+    async def add_token(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
+        """One that is there already adds no entry."""
+        ...
 
     async def tokens(self) -> list[Token]:
         """All that were ever made and not forgotten, oldest first, revoked ones too."""
         ...
 
-    async def revoke_token(self, token_id: str) -> bool:
-        """False: there is no such token, or it was revoked before."""
+    async def revoke_token(self, token_id: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        """False, and no entry: there is no such token, or it was revoked before."""
         ...
 
-    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
-        """Keeps operators' actions."""
-        ...
-
-    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        """The latest actions, newest first: on one task, or all."""
+    async def list_audit(
+        self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
+    ) -> list[AuditEntry]:
+        """The latest actions that match, newest first. `cursor` continues behind the entry that has it; one that no
+        entry of this store can have raises InvalidValue."""
         ...
 
 
 class UpkeepStore(Protocol):
     """What operators and janitors do to tasks, and to what is kept beside them."""
 
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+    async def request_cancel(self, ids: Sequence[UUID], *, audit: Audit[UUID] | None = None) -> list[UUID]:
         """Marks running tasks as asked to stop and returns which; versions stay. Those who listen are told."""
         ...
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
+    async def delete(
+        self, guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None
+    ) -> list[WriteResult]:
         """Deletes finished tasks, each under its version."""
         ...
 
     async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+        self,
+        states: Sequence[str],
+        older_than_seconds: float,
+        limit: int,
+        *,
+        dry_run: bool = False,
+        audit: Audit[str] | None = None,
     ) -> int:
         """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
-        (dry run: how many there are, `limit` aside)."""
+        (dry run: how many there are, `limit` aside). `audit` is given the state of each, transaction by transaction."""
         ...
 
     async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 from tasklib.core.errors import Unsupported
@@ -17,6 +17,8 @@ from tasklib.core.limits import Controls as Controls
 from tasklib.core.limits import Unset as Unset
 from tasklib.core.options import DEFAULT_QUEUE
 from tasklib.core.task import Claim, Task
+
+T = TypeVar("T")
 
 SEARCHED_TASKS = 50_000
 """A search by tag or error text looks at so many tasks at a time, of those that meet its other conditions."""
@@ -256,6 +258,28 @@ class AuditEntry:
     """JSON text."""
     at: datetime | None = None
     """The store's clock; None until it is stored."""
+    cursor: str | None = None
+    """Its place in the trail, in the store's own words; None until it is stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditFilter:
+    """Which entries; None is no condition."""
+
+    task_id: UUID | None = None
+    actor: str | None = None
+    action: str | None = None
+    name: str | None = None
+    after: datetime | None = None
+    """From this instant on."""
+    before: datetime | None = None
+
+
+ALL_AUDIT = AuditFilter()
+
+Audit: TypeAlias = Callable[[Sequence[T]], Sequence[AuditEntry]]
+"""The entries of an operator's action, given what it was applied to: asked in each transaction, between the guarded
+write and the commit, and not at all where nothing was applied."""
 
 
 class Finding(NamedTuple):

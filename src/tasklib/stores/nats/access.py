@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
+from itertools import islice
 from uuid import UUID
 
-from tasklib.core.errors import StoreError
+from tasklib.core.errors import InvalidValue, StoreError
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.clock import instant, written
-from tasklib.stores.nats.failures import Conflict
-from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
-from tasklib.stores.values import AuditEntry, Token
+from tasklib.stores.nats.kv import Entry, KeyValueStore, Write
+from tasklib.stores.values import AuditEntry, AuditFilter, Token
+
+_CURSOR = re.compile("[0-9]{20}[0-9a-f]{12}[0-9]{6}")
 
 
-async def add_token(kv: KeyValueStore, token: Token) -> None:
+async def add_token(kv: KeyValueStore, token: Token, audit: Sequence[AuditEntry]) -> None:
     fields = {"id": token.id, "label": token.label, "role": token.role, "digest": token.digest}
     data = json.dumps({**fields, "created_at": written(kv.clock.now()), "revoked_at": None}).encode()
 
@@ -26,7 +29,7 @@ async def add_token(kv: KeyValueStore, token: Token) -> None:
             raise StoreError(f"there is a token {token.id!r} already")
         return None  # ours: the reply was lost
 
-    await kv.update(keys.token(token.id), change)
+    await kv.update(keys.token(token.id), change, beside=lambda: audit_writes(kv, audit))
 
 
 async def tokens(kv: KeyValueStore) -> list[Token]:
@@ -45,17 +48,18 @@ async def tokens(kv: KeyValueStore) -> list[Token]:
     return sorted(found, key=lambda token: (token.created_at, token.id))
 
 
-async def revoke_token(kv: KeyValueStore, token_id: str) -> bool:
+async def revoke_token(kv: KeyValueStore, token_id: str, audit: Sequence[AuditEntry]) -> bool:
     def change(entry: Entry | None) -> bytes | None:
         fields = None if entry is None else json.loads(entry.data)
         if fields is None or fields["revoked_at"] is not None:
             return None
         return json.dumps({**fields, "revoked_at": written(kv.clock.now())}).encode()
 
-    return await kv.update(keys.token(token_id), change) is not None
+    return await kv.update(keys.token(token_id), change, beside=lambda: audit_writes(kv, audit)) is not None
 
 
-async def add_audit(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> None:
+def audit_writes(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> list[Write]:
+    """To go into the batch of what they tell of. Under new keys each time: one whose answer was lost may be there."""
     moment = kv.clock.now()
     stamp = f"{kv.clock.micros():020d}{secrets.token_hex(6)}"
     writes = []
@@ -70,23 +74,30 @@ async def add_audit(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> None:
         }
         about = "all" if entry.task_id is None else str(entry.task_id)
         writes.append(Write(f"{keys.AUDIT}{about}.{stamp}{place:06d}", 0, json.dumps(fields).encode()))
-    for start in range(0, len(writes), LARGEST_BATCH):
-        part = writes[start : start + LARGEST_BATCH]
-        try:
-            await kv.run(lambda part=part: kv.write(part))  # type: ignore[misc]
-        except Conflict:
-            continue  # these are our own keys: only the reply was lost
+    return writes
 
 
-async def list_audit(kv: KeyValueStore, task_id: UUID | None, limit: int) -> list[AuditEntry]:
-    prefix = keys.AUDIT if task_id is None else f"{keys.AUDIT}{task_id}."
-    entries = await kv.run(lambda: kv.under(prefix))
-    latest = sorted(entries, key=lambda entry: entry.key.rpartition(".")[2], reverse=True)[:limit]
-    return [_audit(json.loads(entry.data)) for entry in latest]
+async def list_audit(kv: KeyValueStore, where: AuditFilter, limit: int, cursor: str | None) -> list[AuditEntry]:
+    if cursor is not None and not _CURSOR.fullmatch(cursor):
+        raise InvalidValue(f"cursor: {cursor!r:.60} is none of this audit trail's", field="cursor")
+    prefix = keys.AUDIT if where.task_id is None else f"{keys.AUDIT}{where.task_id}."
+    entries = {entry.key.rpartition(".")[2]: entry for entry in await kv.run(lambda: kv.under(prefix))}
+    latest = (_audit(place, json.loads(entries[place].data)) for place in sorted(entries, reverse=True))
+    behind = (entry for entry in latest if cursor is None or str(entry.cursor) < cursor)
+    return list(islice((entry for entry in behind if _matches(entry, where)), limit))
 
 
-def _audit(fields: dict[str, str | None]) -> AuditEntry:
+def _matches(entry: AuditEntry, where: AuditFilter) -> bool:
+    wanted = ((where.actor, entry.actor), (where.action, entry.action), (where.name, entry.name))
+    at = entry.at
+    return all(asked is None or asked == found for asked, found in wanted) and (
+        at is None or ((where.after is None or at >= where.after) and (where.before is None or at < where.before))
+    )
+
+
+def _audit(cursor: str, fields: dict[str, str | None]) -> AuditEntry:
     return AuditEntry(
+        cursor=cursor,
         at=instant(str(fields["at"])),
         actor=str(fields["actor"]),
         action=str(fields["action"]),

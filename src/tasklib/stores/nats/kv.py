@@ -276,10 +276,15 @@ class KeyValueStore:
         return self.address.prefix + write.key, write.data, headers
 
     async def update(
-        self, key: str, change: Callable[[Entry | None], bytes | None], *, noted: bool = False
+        self,
+        key: str,
+        change: Callable[[Entry | None], bytes | None],
+        *,
+        noted: bool = False,
+        beside: Callable[[], Sequence[Write]] = tuple,
     ) -> bytes | None:
         """Reads, changes and writes a small entry until nobody came in between. None from `change`: leave it. `noted`:
-        the feed, which has headers only, is to tell what it holds."""
+        the feed, which has headers only, is to tell what it holds. `beside`: what is written with it, or not at all."""
 
         async def work() -> bytes | None:
             while True:
@@ -289,7 +294,7 @@ class KeyValueStore:
                     return None
                 try:
                     note = data.decode() if noted else None
-                    await self.write([Write(key, 0 if entry is None else entry.revision, data, note)])
+                    await self.write([Write(key, 0 if entry is None else entry.revision, data, note), *beside()])
                 except Conflict:
                     continue
                 return data

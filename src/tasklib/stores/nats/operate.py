@@ -15,17 +15,18 @@ from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Task, TaskState
 from tasklib.stores.nats import keys, limits
+from tasklib.stores.nats.access import audit_writes
 from tasklib.stores.nats.cache import TaskCache
 from tasklib.stores.nats.claim import read_records
 from tasklib.stores.nats.clock import instant, micros, written
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, to_task
-from tasklib.stores.values import ControlChange, Controls, WorkerHeartbeat, WorkerInfo
+from tasklib.stores.values import Audit, AuditEntry, ControlChange, Controls, WorkerHeartbeat, WorkerInfo
 
 WORKERS_KEPT = timedelta(days=1)
 _AT_ONCE = LARGEST_BATCH // 4
-"""A task with a key is two messages."""
+"""A task with a key is two messages, and its audit entry a third."""
 
 
 class Deletes:
@@ -34,7 +35,7 @@ class Deletes:
     def __init__(self, kv: KeyValueStore) -> None:
         self._kv = kv
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
+    async def delete(self, guards: Sequence[tuple[UUID, int]], audit: Audit[UUID] | None = None) -> list[WriteResult]:
         write_results: list[WriteResult] = []
         for start in range(0, len(guards), _AT_ONCE):
             part = guards[start : start + _AT_ONCE]
@@ -43,14 +44,16 @@ class Deletes:
             async def work(part: Sequence[tuple[UUID, int]] = part, done: set[UUID] = done) -> list[WriteResult]:
                 while True:
                     try:
-                        return await self._delete(part, done)
+                        return await self._delete(part, done, audit)
                     except Conflict:
                         continue
 
             write_results += await self._kv.run(work)
         return write_results
 
-    async def _delete(self, guards: Sequence[tuple[UUID, int]], sent: set[UUID]) -> list[WriteResult]:
+    async def _delete(
+        self, guards: Sequence[tuple[UUID, int]], sent: set[UUID], audit: Audit[UUID] | None
+    ) -> list[WriteResult]:
         records = await read_records(self._kv, list(dict.fromkeys(task_id for task_id, _ in guards)))
         named = [str(record.head["idempotency_key"]) for record in records.values() if record.head["idempotency_key"]]
         found = await self._kv.read_all([keys.idem(key) for key in named]) if named else {}
@@ -72,6 +75,8 @@ class Deletes:
                 writes += _deletions(record, found)
         if writes:
             sent |= doubt
+            if audit is not None:
+                writes += audit_writes(self._kv, audit(list(doubt)))
             try:
                 await self._kv.write(writes)
             except Conflict:
@@ -215,7 +220,7 @@ async def controls(kv: KeyValueStore) -> dict[str, Controls]:
     return {control.name: control for control in found if control != Controls(name=control.name)}
 
 
-async def control(kv: KeyValueStore, change: ControlChange) -> Controls:
+async def control(kv: KeyValueStore, change: ControlChange, audit: Sequence[AuditEntry]) -> Controls:
     new = Control(change.name)
 
     def changed(entry: Entry | None) -> bytes:
@@ -224,5 +229,5 @@ async def control(kv: KeyValueStore, change: ControlChange) -> Controls:
         new = old.changed(change)
         return limits.encode(new).encode()
 
-    await kv.update(keys.control(change.name), changed, noted=True)
+    await kv.update(keys.control(change.name), changed, noted=True, beside=lambda: audit_writes(kv, audit))
     return new.public()

@@ -21,6 +21,7 @@ from tasklib.stores.nats.clock import later, micros
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.operate import Deletes
 from tasklib.stores.nats.record import Note, read_note
+from tasklib.stores.values import Audit, AuditEntry
 
 _AT_ONCE = 500
 _PATIENCE_SECONDS = 5.0
@@ -42,7 +43,9 @@ class Prunes:
         self._done: dict[tuple[frozenset[str], float], int] = {}
         """Up to which sequence nothing is left to prune: whatever changes gets a higher one."""
 
-    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool) -> int:
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool, audit: Audit[str] | None
+    ) -> int:
         wanted = frozenset(states) & _FINAL
         if not wanted:
             return 0
@@ -52,7 +55,7 @@ class Prunes:
             return await self._kv.run(lambda: self._count(wanted, cutoff))
         kind = (wanted, older_than_seconds)
         found = await self._kv.run(lambda: self._find(wanted, cutoff, limit, kind))
-        return await self._delete(found, wanted, cutoff)
+        return await self._delete(found, wanted, cutoff, audit)
 
     async def _count(self, wanted: frozenset[str], cutoff: datetime) -> int:
         number = 0
@@ -78,14 +81,18 @@ class Prunes:
         self._done[kind] = done
         return found
 
-    async def _delete(self, ids: list[UUID], wanted: frozenset[str], cutoff: datetime) -> int:
+    async def _delete(self, ids: list[UUID], wanted: frozenset[str], cutoff: datetime, audit: Audit[str] | None) -> int:
         records = await self._kv.run(lambda: read_records(self._kv, ids))
+
+        def audit_of(deleted: Sequence[UUID]) -> Sequence[AuditEntry]:
+            return [] if audit is None else audit([records[task_id].head["state"] for task_id in deleted])
+
         guards = []
         for task_id, record in records.items():
             note = read_note({"Tasklib-Note": record.note()})
             if note is not None and _is_old(note, wanted, micros(cutoff)):
                 guards.append((task_id, record.head["version"]))
-        return (await self._deletes.delete(guards)).count(WriteResult.APPLIED)
+        return (await self._deletes.delete(guards, audit_of)).count(WriteResult.APPLIED)
 
     async def _walk(self, after: int) -> AsyncIterator[_Seen]:
         """The notes of all tasks in the order of their last writes."""

@@ -12,15 +12,19 @@ from uuid import UUID
 
 from tasklib.core.decide import Change, WriteResult, explain_miss, split_by_task
 from tasklib.core.task import TaskState
+from tasklib.stores.nats.access import audit_writes
 from tasklib.stores.nats.claim import read_records, write_of
 from tasklib.stores.nats.claim_cache import ClaimCache
 from tasklib.stores.nats.clock import instant, later, written
 from tasklib.stores.nats.counts import Counts
+from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, line_or_null, to_task
-from tasklib.stores.values import Extension, Held
+from tasklib.stores.values import Audit, Extension, Held
 
 _AT_ONCE = LARGEST_BATCH // 2
+_AUDITED_AT_ONCE = LARGEST_BATCH // 4
+"""In one atomic batch, an entry for each and some for all."""
 
 
 class Settles:
@@ -29,12 +33,13 @@ class Settles:
         self._counts = counts
         self._held = held
 
-    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
+    async def settle(self, changes: Sequence[Change], audit: Audit[UUID] | None = None) -> list[WriteResult]:
         write_results = [WriteResult.APPLIED] * len(changes)
+        at_once = _AT_ONCE if audit is None else _AUDITED_AT_ONCE
         for places in split_by_task(changes):
-            for start in range(0, len(places), _AT_ONCE):
-                part = {place: changes[place] for place in places[start : start + _AT_ONCE]}
-                settling = _Settling(self._kv, self._counts, self._held, part)
+            for start in range(0, len(places), at_once):
+                part = {place: changes[place] for place in places[start : start + at_once]}
+                settling = _Settling(self._kv, self._counts, self._held, part, audit)
                 for place, write_result in (await self._kv.run(settling.run)).items():
                     write_results[place] = write_result
         return write_results
@@ -61,23 +66,27 @@ class Settles:
             for lease in leases
         ]
 
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+    async def request_cancel(self, ids: Sequence[UUID], audit: Audit[UUID] | None = None) -> list[UUID]:
         def asked(record: Record, now: datetime) -> Record | None:
             if record.head["state"] != TaskState.RUNNING:
                 return None
             moment = written(now)
             return record.changed(cancel_requested_at=record.head["cancel_requested_at"] or moment, updated_at=moment)
 
-        changed = await self._rewrite(list(dict.fromkeys(ids)), asked)
+        changed = await self._rewrite(list(dict.fromkeys(ids)), asked, audit)
         return [task_id for task_id in ids if task_id in changed]
 
     async def _rewrite(
-        self, ids: list[UUID], change: Callable[[Record, datetime], Record | None]
+        self,
+        ids: list[UUID],
+        change: Callable[[Record, datetime], Record | None],
+        audit: Audit[UUID] | None = None,
     ) -> dict[UUID, Record]:
         """Changes that leave the version alone. Those that were changed."""
         done: dict[UUID, Record] = {}
-        for start in range(0, len(ids), _AT_ONCE):
-            part = ids[start : start + _AT_ONCE]
+        at_once = _AT_ONCE if audit is None else _AUDITED_AT_ONCE
+        for start in range(0, len(ids), at_once):
+            part = ids[start : start + at_once]
 
             async def work(part: list[UUID] = part) -> dict[UUID, Record]:
                 cached = True
@@ -94,7 +103,8 @@ class Settles:
                     if cached and any(task_id not in changed for task_id in known):
                         cached = False  # what is remembered may be old
                         continue
-                    sequences = await self._kv.write_each([write_of(record) for record in changed.values()])
+                    writes = {task_id: write_of(record) for task_id, record in changed.items()}
+                    sequences = await _write(self._kv, writes, audit)
                     if not all(sequences):  # those that went through go through again: nothing is lost by it
                         cached = False
                         continue
@@ -111,11 +121,19 @@ class _Settling:
     """A few hundred changes of different tasks on their way. Run again after a lost answer it finds its own writes, and
     says *already*."""
 
-    def __init__(self, kv: KeyValueStore, counts: Counts, held: ClaimCache, changes: dict[int, Change]) -> None:
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        counts: Counts,
+        held: ClaimCache,
+        changes: dict[int, Change],
+        audit: Audit[UUID] | None,
+    ) -> None:
         self._kv = kv
         self._counts = counts
         self._held = held
         self._left = changes
+        self._audit = audit
         self._cached = True
         self._write_results: dict[int, WriteResult] = {}
 
@@ -129,7 +147,7 @@ class _Settling:
     async def _try(self, records: dict[UUID, Record]) -> None:
         now = self._kv.clock.now()
         places: list[int] = []
-        writes: list[Write] = []
+        writes: dict[UUID, Write] = {}
         changes: list[Change] = []
         for place, change in list(self._left.items()):
             record = records.get(change.id)
@@ -141,9 +159,10 @@ class _Settling:
             write = write_of(_settled(record, change, now))
             self._kv.check_size(len(write.data), "result")
             places.append(place)
-            writes.append(write)
+            writes[change.id] = write
             changes.append(change)
-        for place, change, sequence in zip(places, changes, await self._kv.write_each(writes), strict=True):
+        sequences = await _write(self._kv, writes, self._audit)
+        for place, change, sequence in zip(places, changes, sequences, strict=True):
             if sequence:
                 self._counts.note(change, records[change.id].head["name"])
                 self._end(place, WriteResult.APPLIED)
@@ -164,6 +183,19 @@ class _Settling:
         if wanted:
             found.update(await read_records(self._kv, wanted))
         return found
+
+
+async def _write(kv: KeyValueStore, writes: dict[UUID, Write], audit: Audit[UUID] | None) -> list[int]:
+    """Each under its own guard. With an audit, all or none, in one batch with its entries. Their sequences, 0 for those
+    that are to be judged again."""
+    if audit is None or not writes:
+        return await kv.write_each(list(writes.values()))
+    entries = audit_writes(kv, audit(list(writes)))
+    try:
+        last = await kv.write([*entries, *writes.values()])
+    except Conflict:
+        return [0] * len(writes)
+    return list(range(last - len(writes) + 1, last + 1))
 
 
 def _holds(change: Change, record: Record) -> bool:

@@ -25,8 +25,11 @@ from tasklib.stores.nats.reads import Reads
 from tasklib.stores.nats.settle import Settles
 from tasklib.stores.nats.submit import Submits
 from tasklib.stores.values import (
+    ALL_AUDIT,
     Age,
+    Audit,
     AuditEntry,
+    AuditFilter,
     Claimed,
     ClaimRequest,
     ControlChange,
@@ -139,9 +142,9 @@ class NatsStore:
         self._check_open()
         return await self._claims.claims_of_worker(worker_id)
 
-    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
+    async def settle(self, changes: Sequence[Change], *, audit: Audit[UUID] | None = None) -> list[WriteResult]:
         self._check_open()
-        return await self._settles.settle(changes)
+        return await self._settles.settle(changes, audit)
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
         self._check_open()
@@ -171,19 +174,27 @@ class NatsStore:
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
+    async def request_cancel(self, ids: Sequence[UUID], *, audit: Audit[UUID] | None = None) -> list[UUID]:
         self._check_open()
-        return await self._settles.request_cancel(ids)
+        return await self._settles.request_cancel(ids, audit)
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
+    async def delete(
+        self, guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None
+    ) -> list[WriteResult]:
         self._check_open()
-        return await self._deletes.delete(guards)
+        return await self._deletes.delete(guards, audit)
 
     async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+        self,
+        states: Sequence[str],
+        older_than_seconds: float,
+        limit: int,
+        *,
+        dry_run: bool = False,
+        audit: Audit[str] | None = None,
     ) -> int:
         self._check_open()
-        return await self._prunes.prune(states, older_than_seconds, limit, dry_run=dry_run)
+        return await self._prunes.prune(states, older_than_seconds, limit, dry_run=dry_run, audit=audit)
 
     async def sample_backlog(self) -> None:
         self._check_open()
@@ -236,31 +247,29 @@ class NatsStore:
         self._check_open()
         return await operate.controls(self._kv)
 
-    async def control(self, change: ControlChange) -> Controls:
+    async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
         self._check_open()
-        return await operate.control(self._kv, change)
+        return await operate.control(self._kv, change, audit)
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 
-    async def add_token(self, token: Token) -> None:
+    async def add_token(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
         self._check_open()
-        await access.add_token(self._kv, token)
+        await access.add_token(self._kv, token, audit)
 
     async def tokens(self) -> list[Token]:
         self._check_open()
         return await access.tokens(self._kv)
 
-    async def revoke_token(self, token_id: str) -> bool:
+    async def revoke_token(self, token_id: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
         self._check_open()
-        return await access.revoke_token(self._kv, token_id)
+        return await access.revoke_token(self._kv, token_id, audit)
 
-    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
+    async def list_audit(
+        self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
+    ) -> list[AuditEntry]:
         self._check_open()
-        await access.add_audit(self._kv, entries)
-
-    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        self._check_open()
-        return await access.list_audit(self._kv, task_id, limit)
+        return await access.list_audit(self._kv, where, limit, cursor)
 
     # -- wake ---------------------------------------------------------------------------------------------------------
 

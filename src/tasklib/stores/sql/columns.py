@@ -272,10 +272,12 @@ AUDIT = Shape(
         "task_id": Kind.ID,
         "name": Kind.TEXT,
         "detail": Kind.JSON_TEXT,
+        "cursor": Kind.TEXT,
     },
+    {"cursor": "CAST(number AS text)"},
 )
 
-NEW_AUDIT = Shape(row_values, {name: kind for name, kind in AUDIT.columns.items() if name != "at"})
+NEW_AUDIT = Shape(row_values, {name: kind for name, kind in AUDIT.columns.items() if name not in ("at", "cursor")})
 """What goes in; the database says when."""
 
 NOW = Shape(lambda now: now, {"now": Kind.TIME})

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tasklib.core.limits import ControlChange, Controls
+from tasklib.stores.sql.access import add_audit
 from tasklib.stores.sql.columns import CONTROL, ControlNow
 from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
+from tasklib.stores.values import AuditEntry
 
 
 def controls() -> Steps[dict[str, Controls]]:
@@ -13,8 +17,9 @@ def controls() -> Steps[dict[str, Controls]]:
     return {control.name: control for control in found if control != Controls(name=control.name)}
 
 
-def change_control(change: ControlChange) -> Steps[Controls]:
+def change_control(change: ControlChange, audit: Sequence[AuditEntry]) -> Steps[Controls]:
     yield BEGIN
+    yield from add_audit(audit)  # before the row is locked, for which claims wait
     yield Query("add_control", name=change.name)  # so that there is a row to lock
     rows: list[ControlNow] = yield Query("lock_controls", CONTROL, names=[change.name])
     new = rows[0].control.changed(change)

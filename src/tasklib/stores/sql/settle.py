@@ -10,11 +10,12 @@ from uuid import UUID
 
 from tasklib.core.decide import HISTORY_LIMIT, Change, WriteResult, explain_miss, split_by_task
 from tasklib.core.task import TaskState
+from tasklib.stores.sql.access import add_audit_of
 from tasklib.stores.sql.columns import CHANGE, COMPLETION, EXTENDED, GUARD, SETTLED, Batch, Settled
 from tasklib.stores.sql.reads import get
 from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
 from tasklib.stores.sql.upkeep import merge_counts
-from tasklib.stores.values import Extension, Held
+from tasklib.stores.values import Audit, Extension, Held
 
 _FAR = timedelta(days=36500)
 """Delays beyond a century would leave the calendar, and take the whole batch with them."""
@@ -26,20 +27,23 @@ _plain = itemgetter(
 """All of a row of `CHANGE` but its end."""
 
 
-def settle(changes: Sequence[Change]) -> Steps[list[WriteResult]]:
+def settle(changes: Sequence[Change], audit: Audit[UUID] | None = None) -> Steps[list[WriteResult]]:
     write_results = [WriteResult.APPLIED] * len(changes)
-    missed = yield from write(changes)
+    missed = yield from write(changes, begin=audit is not None)
     if missed:
         found = yield from get([changes[place].id for place in missed])
         for place, task in zip(missed, found, strict=True):
             write_results[place] = explain_miss(changes[place], task)
+    if audit is not None:
+        results = zip(changes, write_results, strict=True)
+        yield from add_audit_of(audit, [change.id for change, result in results if result is WriteResult.APPLIED])
     return write_results
 
 
-def write(changes: Sequence[Change]) -> Steps[list[int]]:
+def write(changes: Sequence[Change], *, begin: bool = False) -> Steps[list[int]]:
     """The places of those whose guard did not hold."""
     queries = list(_queries(changes))
-    if len(queries) > 1:
+    if begin or len(queries) > 1:
         yield BEGIN
     missed: list[int] = []
     claimable: set[str] = set()

@@ -20,10 +20,7 @@ INSERT INTO {schema}.task_audit (at, actor, action, task_id, name, detail)
 SELECT {now}, actor, action, task_id, name, detail FROM batch
 
 -- name: list_audit
-SELECT {columns} FROM {schema}.task_audit ORDER BY number DESC LIMIT :limit
-
--- name: list_audit_of_task
-SELECT {columns} FROM {schema}.task_audit WHERE task_id = :task_id ORDER BY number DESC LIMIT :limit
+SELECT {columns} FROM {schema}.task_audit WHERE {where} ORDER BY number DESC LIMIT :limit
 
 -- name: now
 SELECT {now} AS now

@@ -29,8 +29,11 @@ from tasklib.stores.sql import (
 )
 from tasklib.stores.sql.steps import READING_SECONDS, Driver
 from tasklib.stores.values import (
+    ALL_AUDIT,
     Age,
+    Audit,
     AuditEntry,
+    AuditFilter,
     Claimed,
     ClaimRequest,
     Count,
@@ -86,8 +89,8 @@ class SqlStore(ABC):
     async def claims_of_worker(self, worker_id: str) -> list[Claim]:
         return await self._driver.read(lambda: claim.claims_of_worker(worker_id))
 
-    async def settle(self, changes: Sequence[Change]) -> list[WriteResult]:
-        return await self._driver.write(lambda: settle.settle(changes)) if changes else []
+    async def settle(self, changes: Sequence[Change], *, audit: Audit[UUID] | None = None) -> list[WriteResult]:
+        return await self._driver.write(lambda: settle.settle(changes, audit)) if changes else []
 
     async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
         return await self._driver.write(lambda: settle.extend(worker_id, leases, lease_seconds)) if leases else []
@@ -165,18 +168,26 @@ class SqlStore(ABC):
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
-    async def request_cancel(self, ids: Sequence[UUID]) -> list[UUID]:
-        return await self._driver.write(lambda: upkeep.request_cancel(ids))
+    async def request_cancel(self, ids: Sequence[UUID], *, audit: Audit[UUID] | None = None) -> list[UUID]:
+        return await self._driver.write(lambda: upkeep.request_cancel(ids, audit))
 
-    async def delete(self, guards: Sequence[tuple[UUID, int]]) -> list[WriteResult]:
-        return await self._driver.write(lambda: upkeep.delete(guards))
+    async def delete(
+        self, guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None
+    ) -> list[WriteResult]:
+        return await self._driver.write(lambda: upkeep.delete(guards, audit))
 
     async def prune(
-        self, states: Sequence[str], older_than_seconds: float, limit: int, *, dry_run: bool = False
+        self,
+        states: Sequence[str],
+        older_than_seconds: float,
+        limit: int,
+        *,
+        dry_run: bool = False,
+        audit: Audit[str] | None = None,
     ) -> int:
         if dry_run:
             return await self._pruner.count(states, older_than_seconds)
-        return await self._pruner.prune(states, older_than_seconds, limit)
+        return await self._pruner.prune(states, older_than_seconds, limit, audit)
 
     async def sample_backlog(self) -> None:
         await self._driver.write(upkeep.sample_backlog)
@@ -192,22 +203,23 @@ class SqlStore(ABC):
     async def controls(self) -> dict[str, Controls]:
         return await self._driver.read(controls.controls)
 
-    async def control(self, change: ControlChange) -> Controls:
-        return await self._driver.write(lambda: controls.change_control(change))
+    async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
+        return await self._driver.write(lambda: controls.change_control(change, audit))
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 
-    async def add_token(self, token: Token) -> None:
-        await self._driver.write(lambda: access.add_token(token))
+    async def add_token(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
+        await self._driver.write(lambda: access.add_token(token, audit))
 
     async def tokens(self) -> list[Token]:
         return await self._driver.read(access.tokens)
 
-    async def revoke_token(self, token_id: str) -> bool:
-        return await self._driver.write(lambda: access.revoke_token(token_id))
+    async def revoke_token(self, token_id: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        return await self._driver.write(lambda: access.revoke_token(token_id, audit))
 
-    async def add_audit(self, entries: Sequence[AuditEntry]) -> None:
-        await self._driver.write(lambda: access.add_audit(entries))
-
-    async def list_audit(self, *, task_id: UUID | None = None, limit: int = 100) -> list[AuditEntry]:
-        return await self._driver.read(lambda: access.list_audit(task_id, limit))
+    async def list_audit(
+        self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
+    ) -> list[AuditEntry]:
+        # By number, unless it is of one task: those have to be sorted, which is what such a read avoids.
+        seconds = READING_SECONDS if where.task_id is None else None
+        return await self._driver.read(lambda: access.list_audit(where, limit, cursor), seconds=seconds)

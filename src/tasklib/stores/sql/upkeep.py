@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, WriteResult
+from tasklib.stores.sql.access import add_audit_of
 from tasklib.stores.sql.columns import COUNTED, GUARD, ID, Batch
 from tasklib.stores.sql.hints import MOST_NAMED
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Driver, Notify, Query, Steps
-from tasklib.stores.values import Held
+from tasklib.stores.values import Audit, Held
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """The minute under which the counters keep what belongs to no minute any more."""
@@ -26,18 +28,24 @@ _STRETCHES = 50
 _START, _END = UUID(int=0), UUID(int=(1 << 128) - 1)
 
 
-def request_cancel(ids: Sequence[UUID]) -> Steps[list[UUID]]:
+def request_cancel(ids: Sequence[UUID], audit: Audit[UUID] | None) -> Steps[list[UUID]]:
+    if audit is not None:
+        yield BEGIN
     asked = set((yield Query("request_cancel", ID, ids=list(ids), most_named=MOST_NAMED)))
+    yield from add_audit_of(audit, list(asked))
     yield Notify(cancel_requested=list(asked))
     return [task_id for task_id in ids if task_id in asked]
 
 
-def delete(guards: Sequence[tuple[UUID, int]]) -> Steps[list[WriteResult]]:
+def delete(guards: Sequence[tuple[UUID, int]], audit: Audit[UUID] | None) -> Steps[list[WriteResult]]:
     if not guards:
         return []
     # Sent twice, what is missing may have gone with the first one, whose reply was lost.
     missing = WriteResult.DUPLICATE if (yield IN_DOUBT) else WriteResult.MISSING
+    if audit is not None:
+        yield BEGIN
     gone: set[Held] = set((yield Query("delete", GUARD, batch=Batch(GUARD, guards))))
+    yield from add_audit_of(audit, [held.id for held in gone])
     left = [task_id for task_id, version in guards if (task_id, version) not in gone]
     there = yield from existing(left)
     there.update(held.id for held in gone)
@@ -67,7 +75,9 @@ class Pruner:
     async def count(self, states: Sequence[str], older_than_seconds: float) -> int:
         return await self._driver.read(lambda: _count_old(states, timedelta(seconds=older_than_seconds)))
 
-    async def prune(self, states: Sequence[str], older_than_seconds: float, limit: int) -> int:
+    async def prune(
+        self, states: Sequence[str], older_than_seconds: float, limit: int, audit: Audit[str] | None
+    ) -> int:
         age = timedelta(seconds=older_than_seconds)
         deleted = 0
         begun_at, wrapped = self._at, self._at == _START
@@ -75,7 +85,8 @@ class Pruner:
             if deleted >= limit:
                 break
             last, ids = await self._look(states, age, limit - deleted)
-            deleted += await self._delete(states, age, ids)
+            if ids:
+                deleted += await self._driver.write(partial(_prune, states, age, ids, audit))
             if last is not None and last != _END:
                 self._at = UUID(int=last.int + 1)
                 if wrapped and last >= begun_at > _START:
@@ -89,9 +100,6 @@ class Pruner:
 
     async def _look(self, states: Sequence[str], age: timedelta, limit: int) -> tuple[UUID | None, list[UUID]]:
         return await self._driver.read(lambda: _prunable(states, age, self._at, limit))
-
-    async def _delete(self, states: Sequence[str], age: timedelta, ids: list[UUID]) -> int:
-        return await self._driver.write(lambda: _prune(states, age, ids)) if ids else 0
 
 
 def _count_old(states: Sequence[str], age: timedelta) -> Steps[int]:
@@ -111,8 +119,11 @@ def _prunable(states: Sequence[str], age: timedelta, start: UUID, limit: int) ->
     return (ends[0] if ends else None), ids
 
 
-def _prune(states: Sequence[str], age: timedelta, ids: list[UUID]) -> Steps[int]:
+def _prune(states: Sequence[str], age: timedelta, ids: list[UUID], audit: Audit[str] | None) -> Steps[int]:
+    if audit is not None:
+        yield BEGIN
     gone = yield Query("prune", states=list(states), age=-age, ids=ids)
+    yield from add_audit_of(audit, [state for (state,) in gone])
     return len(gone)
 
 

@@ -39,7 +39,7 @@ SELECT id FROM {schema}.tasks WHERE id >= :start::uuid ORDER BY id LIMIT 1 OFFSE
 DELETE FROM {schema}.tasks
 WHERE id = ANY (:ids::uuid[]) AND state = ANY (:states::text[])
   AND coalesce(completed_at, 'infinity') <= {now} + :age::interval
-RETURNING id
+RETURNING state
 
 -- name: count_old
 SELECT count(*) FROM {schema}.tasks WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval

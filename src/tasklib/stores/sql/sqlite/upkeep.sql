@@ -34,7 +34,7 @@ SELECT id FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id >= :start ORDE
 DELETE FROM tasks INDEXED BY sqlite_autoindex_tasks_1
 WHERE id IN (SELECT value FROM json_each(:ids)) AND state IN (SELECT value FROM json_each(:states))
     AND completed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
-RETURNING id
+RETURNING state
 
 -- name: count_old
 SELECT count(*) FROM tasks WHERE state IN (SELECT value FROM json_each(:states)) AND completed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)

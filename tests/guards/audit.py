@@ -1,0 +1,78 @@
+"""An operator's action and its audit entry are one transaction, and an entry tells only of what was applied."""
+
+from tests.guards.fencing import NATS, one, suite
+from tests.guards.guard import Cut, Guard
+
+SETTLE = "stores/sql/settle.py"
+UPKEEP = "stores/sql/upkeep.py"
+NOT_DONE = "tests/server/test_audit.py::test_what_cannot_be_kept_in_the_audit_trail_is_not_done"
+OF_SETTLES = "test_of_a_settle_that_comes_too_late_none"
+REFUSED = "test_a_write_whose_entry_cannot_be_made_is_not_made"
+
+
+def not_done(action: str) -> tuple[str, ...]:
+    return tuple(f"{NOT_DONE}[postgres-{way}-{action}]" for way in ("lock", "grant", "trigger"))
+
+
+def one_transaction(name: str, verb: str, action: str) -> Guard:
+    begin = "    if audit is not None:\n        yield BEGIN\n"
+    return Guard(f"audit: {name} and its entry are one transaction", (Cut(UPKEEP, begin, "", verb),), not_done(action))
+
+
+GUARDS = (
+    one(
+        "audit: a cancel or retry and its entry are one transaction",
+        SETTLE,
+        "begin or len(queries) > 1",
+        *not_done("cancel"),
+        *not_done("retry"),
+        put="len(queries) > 1",
+    ),
+    one_transaction("a request to stop", "def request_cancel", "cancel a running one"),
+    one_transaction("a delete", "def delete", "delete"),
+    one_transaction("a clean-up", "def _prune", "clean up"),
+    one(
+        "audit: a token and its entry are one transaction",
+        "stores/sql/access.py",
+        "    if audit:\n        yield BEGIN\n",
+        "tests/stores/postgres/test_audit.py::test_a_token_and_its_entry_are_one_transaction",
+        times=2,
+    ),
+    one(
+        "audit: of changes only those that were applied",
+        SETTLE,
+        "if result is WriteResult.APPLIED",
+        suite(OF_SETTLES, "sqlite"),
+        suite(OF_SETTLES, "postgres"),
+    ),
+    one(
+        "audit: of tokens only what was revoked",
+        "stores/sql/access.py",
+        "if revoked:",
+        suite("test_of_tokens_what_was_made_and_revoked", "postgres"),
+        put="if True:",
+    ),
+    one(
+        "audit: nats: a change and its entry are one batch",
+        NATS,
+        "if audit is None or not writes:",
+        suite(REFUSED, "nats"),
+        suite("test_of_a_settle_those_that_were_applied", "nats"),
+        put="if True:",
+    ),
+    one(
+        "audit: nats: a delete and its entry are one batch",
+        "stores/nats/operate.py",
+        "writes += audit_writes(self._kv, audit(list(doubt)))",
+        suite(REFUSED, "nats"),
+        suite("test_of_deletes_those_that_are_gone", "nats"),
+        put="pass",
+    ),
+    one(
+        "audit: nats: a control and its entry are one batch",
+        "stores/nats/kv.py",
+        ", *beside()])",
+        suite("test_a_control_and_its_entry", "nats"),
+        put="])",
+    ),
+)
