@@ -137,7 +137,7 @@ class ReadStore(Protocol):
     async def page_ended(
         self, where: Filter, *, limit: int, cursor: EndedCursor | None = None, offset: int = 0
     ) -> EndedPage:
-        """What is over, latest end first, without gaps or repeats. `where.states` are given, `completed` not among them:
+        """What is over, latest end first, without gaps or repeats. `where.states` are given and hold no `completed`:
         no index has the order in which tasks were completed."""
         ...
 

@@ -195,7 +195,7 @@ class Page:
 
 
 class EndedCursor(NamedTuple):
-    """A place in the order of ends. An id alone would not do: the task may be retried or deleted before the next page."""
+    """A place in the order of ends. An id alone would not do: the task may be retried or deleted meanwhile."""
 
     completed_at: datetime
     id: UUID
