@@ -1,5 +1,5 @@
-"""Adds the index of what failed or was cancelled, by when it ended. Copy this file into your own `versions` folder, beside
-the others; set `down_revision` to your last revision if there are others after those.
+"""Adds the index of what failed or was cancelled, by when it ended. Copy this file into your own `versions` folder,
+beside the others; set `down_revision` to your last revision if there are others after those.
 
 It makes exactly what tasklib would make itself. For a schema of its own (`?schema=billing` in tasklib's URL) change
 SCHEMA.

@@ -25,6 +25,7 @@ from tests.conformance.builders import (
     WORKER_B,
     apply,
     cancelled,
+    claim,
     claim_one,
     failed,
     fetch,
@@ -107,7 +108,9 @@ class Lists:
     ) -> None:
         """Whatever becomes of a page's last task before the next page is asked for, and however many ended at once."""
         monkeypatch.setattr(values, "SEARCHED_TASKS", 5)
-        tasks = []
+        ids = await submit_several(store, 4)
+        await apply(store, *(failed(running, final=True) for running in await claim(store, 4)))
+        tasks = [await fetch(store, task_id) for task_id in ids]
         for number in range(12):
             tasks.append(await in_phase(store, (Phase.FAILED, Phase.CANCELLED, Phase.COMPLETED)[number % 3]))
             store.clock_offset += number % 2

@@ -54,7 +54,8 @@ SERVED: list[tuple[Filter, set[str] | None]] = [
     (Filter(states=["failed"], ended_after=LATELY), {ENDED}),
     (Filter(states=["failed", "cancelled"], names=["work"], ended_before=LATELY, error_text="boom"), {ENDED}),
     (Filter(states=["completed", "failed"], ended_after=LATELY), {FINISHED}),
-    (Filter(ended_after=LATELY), {FINISHED}),
+    (Filter(ended_after=LATELY), None),
+    (Filter(ended_before=LATELY, terminal=True), None),
 ]
 
 

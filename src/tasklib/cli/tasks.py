@@ -184,9 +184,7 @@ def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -
         if page.next_cursor is not None:
             session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
     elif page.next_cursor is not None:
-        session.out.note(
-            f"None of {SEARCHED_TASKS:,} tasks matches. For older ones add --cursor {page.next_cursor}"
-        )
+        session.out.note(f"None of {SEARCHED_TASKS:,} tasks matches. For older ones add --cursor {page.next_cursor}")
     else:
         session.out.note("No tasks match." if filtered else "There are no tasks.")
 

@@ -122,6 +122,10 @@ def _searched(
     if bounded or not (where.searches or where.by_end):
         return places, between, None
     rest = replace(where, tags=None, tag_texts=None, error_text=None, ended_after=None, ended_before=None)
+    if where.by_end and places == ["list_walked"]:
+        rest = replace(
+            rest, terminal=None
+        )  # nearly all are over, and how far it looks is said by the primary key alone
     most = values.SEARCHED_TASKS
     parameters = {**_conditions(rest), **between, **kinds}
     if places != ["list_walked"]:
@@ -166,7 +170,8 @@ def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
         [[number]] = yield Query("count_ended", parts={"ended": _all(bounds)}, most=most + 1, **bounds)
         if number <= most:
             return ["list_ended"], {}
-    asked = (where.names, where.name_prefix or None, where.states, where.terminal, where.worker_id)
+    terminal = None if where.by_end else where.terminal
+    asked = (where.names, where.name_prefix or None, where.states, terminal, where.worker_id)
     if all(given is None for given in asked):
         return ["list_walked"], {}
     states = where.states if where.worker_id is None else ["running"]
