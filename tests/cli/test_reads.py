@@ -28,6 +28,20 @@ def test_filters(cli: Cli, queue: Queue):
     assert names(cli("list", "--tag", "n=1", "--json").data) == []
 
 
+def test_by_when_they_ended(cli: Cli, queue: Queue):
+    cli("submit", "later")
+    queue.finished("greet", name="ada")
+    queue.finished("break_down", text="no")
+    assert names(cli("list", "--ended", "1h", "--json").data) == ["break_down", "greet"]
+    assert names(cli("list", "--ended", "1h", "--state", "failed", "--json").data) == ["break_down"]
+    assert names(cli("list", "--ended", "0s", "--json").data) == []
+    assert "No tasks match." in cli("list", "--ended", "0s").err
+    refused = cli("list", "--ended", "yesterday")
+    assert (refused.code, "is not a duration" in refused.err) == (2, True)
+    refused = cli("list", "--ended", "99999999d")
+    assert (refused.code, "ended" in refused.err) == (2, True)
+
+
 def test_pages(cli: Cli, queue: Queue):
     queue.submit_many(5)
     seen: list[str] = []

@@ -6,22 +6,26 @@ import random
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from tasklib.core import decide
+from tasklib.core.decide import WriteResult
 from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Task
 from tasklib.stores import values
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import Count, Filter
+from tasklib.stores.values import Count, EndedCursor, Filter
 from tests.conformance.builders import (
     WORKER_A,
     WORKER_B,
     apply,
+    cancelled,
+    claim,
     claim_one,
     failed,
     fetch,
@@ -62,6 +66,102 @@ class Lists:
         assert await found(created_before=second + moment) == [0, 1]
         assert await found(created_after=first, created_before=third) == [0, 1]
         assert await found(created_after=second, created_before=second) == []
+
+    async def test_ranges_of_ends_hold_what_ended_in_them_and_nothing_else(self, store: Store) -> None:
+        """Whenever it was created; what waits or runs has not ended."""
+        phases = (Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED)
+        for phase in (Phase.PENDING, Phase.RUNNING, Phase.WAITING):
+            await in_phase(store, phase)
+        early = [await submit(store, "early") for _ in range(2)]
+        store.clock_offset += 86_400
+        tasks = []
+        for phase in phases:
+            tasks.append(await in_phase(store, phase))
+            store.clock_offset += 1
+        for task_id in early:
+            await apply(store, cancelled(await fetch(store, task_id)))
+            tasks.append(await fetch(store, task_id))
+            store.clock_offset += 1
+        ends = [_end(task) for task in tasks]
+
+        async def found(**conditions: Any) -> list[int]:
+            ids = [task.id for task in tasks]
+            page = await store.page(Filter(**conditions), limit=9)
+            assert (await store.count(Filter(**conditions), 9)).value == len(page.tasks)
+            return sorted(ids.index(task.id) for task in page.tasks)
+
+        moment = timedelta(microseconds=1)
+        assert await found(ended_after=ends[0]) == [0, 1, 2, 3, 4]
+        assert await found(ended_after=ends[1]) == [1, 2, 3, 4]
+        assert await found(ended_after=ends[1] + moment) == [2, 3, 4]
+        assert await found(ended_before=ends[1]) == [0]
+        assert await found(ended_before=ends[1] + moment) == [0, 1]
+        assert await found(ended_after=ends[1], ended_before=ends[3]) == [1, 2]
+        assert await found(ended_after=ends[1], states=["failed"]) == [1]
+        assert await found(ended_after=ends[1], states=["failed", "cancelled"], names=["early"]) == [3, 4]
+        assert await found(ended_before=ends[4], terminal=False) == []
+        assert await found(ended_before=ends[4], states=["pending", "running"]) == []
+        assert await found(ended_after=ends[2], ended_before=ends[2]) == []
+
+    async def test_the_order_of_ends_is_walked_without_gaps_or_repeats(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whatever becomes of a page's last task before the next page is asked for, and however many ended at once."""
+        monkeypatch.setattr(values, "SEARCHED_TASKS", 5)
+        ids = await submit_several(store, 4)
+        await apply(store, *(failed(running, final=True) for running in await claim(store, 4)))
+        tasks = [await fetch(store, task_id) for task_id in ids]
+        for number in range(12):
+            tasks.append(await in_phase(store, (Phase.FAILED, Phase.CANCELLED, Phase.COMPLETED)[number % 3]))
+            store.clock_offset += number % 2
+        expected = sorted((task for task in tasks if task.state != "completed"), key=_latest_first)
+        where = Filter(states=["failed", "cancelled"])
+        assert await _walk_ends(store, where, 3) == [task.id for task in expected]
+        assert await _walk_ends(store, Filter(states=["failed"], terminal=False), 3) == []
+
+        first = await store.page_ended(where, limit=3)
+        assert first.next_cursor is not None
+        last = first.tasks[-1]
+        if last.state == "failed":
+            change = decide.retry_by_hand(last)
+            await apply(store, change)
+        else:
+            assert await store.delete([(last.id, last.version)]) == [WriteResult.APPLIED]
+        rest = await _walk_ends(store, where, 3, first.next_cursor)
+        assert [task.id for task in first.tasks] + rest == [task.id for task in expected]
+
+    async def test_the_order_of_ends_under_every_filter(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        seed = secrets.randbits(32)
+        chance = random.Random(seed)
+        tasks = sorted(await various(store, chance, 30), key=_latest_first)
+        for _ in range(30):
+            monkeypatch.setattr(values, "SEARCHED_TASKS", chance.choice([1, 3, 50]))
+            states = chance.choice([["failed"], ["cancelled"], ["failed", "cancelled"]])
+            where = replace(_chosen(tasks, chance), states=states)
+            expected = [task.id for task in tasks if task.completed_at is not None and matches(task, where)]
+            said = f"seed {seed}, {where}, {values.SEARCHED_TASKS} at a time"
+            assert await _walk_ends(store, where, chance.randint(1, 7)) == expected, said
+        monkeypatch.setattr(values, "SEARCHED_TASKS", 50)
+        skipped = await store.page_ended(Filter(states=["failed", "cancelled"]), limit=2, offset=1)
+        over = [task.id for task in tasks if task.completed_at is not None and task.state != "completed"]
+        assert [task.id for task in skipped.tasks] == over[1:3]
+
+    async def test_ranges_of_ends_are_searched_to_the_end(self, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where a store looks at so many tasks at a time, nothing is lost between the pages."""
+        seed = secrets.randbits(32)
+        chance = random.Random(seed)
+        tasks = sorted(await various(store, chance, 30), key=lambda task: task.id)
+        ends = [_end(task) for task in tasks if task.completed_at is not None]
+        for _ in range(30):
+            monkeypatch.setattr(values, "SEARCHED_TASKS", chance.randint(1, 9))
+            where, end = _chosen(tasks, chance), chance.choice(ends)
+            where = replace(where, ended_after=end) if chance.random() < 0.5 else replace(where, ended_before=end)
+            expected = [task.id for task in tasks if matches(task, where)]
+            said = f"seed {seed}, {where}, {values.SEARCHED_TASKS} at a time"
+            for oldest_first in (True, False):
+                wanted = expected if oldest_first else expected[::-1]
+                found = await _walk(store, where, chance.randint(1, 7), oldest_first, in_steps=True)
+                assert found == wanted, said
 
     async def test_time_ranges_find_tasks_of_submitters_whose_clocks_are_wrong(self, store: Store) -> None:
         """Hours early and late, and a month ahead."""
@@ -130,6 +230,7 @@ class Lists:
             bound = chance.randint(1, 9)
             monkeypatch.setattr(values, "SEARCHED_TASKS", bound)
             rest = replace(_chosen(tasks, chance), tags=None, error_text=None, ids=None)
+            rest = replace(rest, ended_after=None, ended_before=None)
             where = replace(rest, tags={"n": 1}) if chance.random() < 0.5 else replace(rest, error_text="o")
             said = f"seed {seed}, {where}, {bound} at a time"
             candidates = [task for task in reversed(tasks) if matches(task, rest)]
@@ -196,6 +297,8 @@ def matches(task: Task, where: Filter) -> bool:
         (where.error_text or "").lower() in (task.error or "").lower(),
         where.created_after is None or task.created_at >= where.created_after,
         where.created_before is None or task.created_at < where.created_before,
+        where.ended_after is None or (task.completed_at is not None and task.completed_at >= where.ended_after),
+        where.ended_before is None or (task.completed_at is not None and task.completed_at < where.ended_before),
         where.ids is None or task.id in where.ids,
     ]
     return all(conditions)
@@ -205,6 +308,7 @@ def _chosen(tasks: Sequence[Task], chance: random.Random) -> Filter:
     """Mostly two or three conditions, so that something is found."""
     names = [task.name for task in tasks]
     moments = [task.created_at + timedelta(milliseconds=chance.randint(-1, 1)) for task in tasks]
+    ends = [task.completed_at or task.created_at for task in tasks]
     possible: dict[str, Any] = {
         "names": chance.choices([*names, *NAMES], k=chance.randint(0, 6)),
         "name_prefix": chance.choice(["", "m", "mail", "mail.", "M", "b", "z", chance.choice(names)]),
@@ -215,6 +319,8 @@ def _chosen(tasks: Sequence[Task], chance: random.Random) -> Filter:
         "error_text": chance.choice(["boom", "100%", "ERROR", "nothing"]),
         "created_after": chance.choice(moments),
         "created_before": chance.choice(moments),
+        "ended_after": chance.choice(ends),
+        "ended_before": chance.choice(ends) + timedelta(milliseconds=chance.randint(-1, 1)),
         "ids": [*chance.choices([task.id for task in tasks], k=chance.randint(0, 9)), next_id()],
     }
     weights = {"names": 4, "name_prefix": 4, "states": 6, "terminal": 4, "created_after": 3, "created_before": 3}
@@ -222,6 +328,25 @@ def _chosen(tasks: Sequence[Task], chance: random.Random) -> Filter:
         list(possible), weights=[weights.get(name, 1) for name in possible], k=chance.choice([0, 1, 1, 2, 2, 3])
     )
     return Filter(**{name: possible[name] for name in chosen})
+
+
+def _end(task: Task) -> datetime:
+    assert task.completed_at is not None
+    return task.completed_at
+
+
+def _latest_first(task: Task) -> tuple[float, int]:
+    return -(task.completed_at or task.created_at).timestamp(), -task.id.int
+
+
+async def _walk_ends(store: Store, where: Filter, limit: int, cursor: EndedCursor | None = None) -> list[UUID]:
+    seen: list[UUID] = []
+    while True:
+        page = await store.page_ended(where, limit=limit, cursor=cursor)
+        seen += [task.id for task in page.tasks]
+        cursor = page.next_cursor
+        if cursor is None:
+            return seen
 
 
 async def _walk(store: Store, where: Filter, limit: int, oldest_first: bool, *, in_steps: bool = False) -> list[UUID]:

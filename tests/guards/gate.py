@@ -11,6 +11,7 @@ TOKENS = "server/tokens.py"
 T = "tests/server/test_auth.py::"
 B = "tests/server/test_browsers.py::"
 BAD = "tests/server/test_bad_input.py::"
+TASKS = "tests/server/test_tasks.py::"
 
 ENTRANCE = (
     one(
@@ -277,12 +278,27 @@ COSTS = (
         put="limit: int",
     ),
     one(
-        "a cursor is an id",
-        "server/schemas.py",
-        "    cursor: UUID | None = None",
+        "a cursor is an id, or an end and an id",
+        "server/fields.py",
+        'Annotated[str, Field(pattern=r"^([0-9]{1,17}_)?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")]',
         f"{BAD}test_queries[memory-cursor=forged-cursor]",
         f"{BAD}test_queries[memory-cursor='%20OR%201=1---cursor]",
-        put="    cursor: Any = None",
+        put="str",
+    ),
+    one(
+        "a cursor belongs to the order that it was made in",
+        "server/tasks.py",
+        "if cursor is not None and isinstance(cursor, EndedCursor) is not by_end:",
+        f"{TASKS}test_a_cursor_belongs_to_its_order[memory]",
+        put="if False:",
+    ),
+    one(
+        "the order of ends is refused where no index has it",
+        "engine/engine.py",
+        "check_sorted_by_end(checked(where))",
+        f"{TASKS}test_the_order_of_ends_is_refused_where_it_would_be_slow[memory-[]]",
+        f"{TASKS}test_the_order_of_ends_is_refused_where_it_would_be_slow[memory-['completed']]",
+        put="checked(where)",
     ),
     one(
         "unknown fields are refused",

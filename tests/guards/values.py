@@ -231,6 +231,27 @@ SEARCHES = (
         put="found > cap",
     ),
     one(
+        "sql: a list in the order of ends that stops says where it goes on",
+        "stores/sql/lists.py",
+        "found[limit - 1] if len(found) > limit else stop)",
+        suite("test_the_order_of_ends_under_every_filter", "sqlite"),
+        put="found[limit - 1] if len(found) > limit else None)",
+    ),
+    one(
+        "sql: the cursor of the order of ends tells tasks apart that ended at once",
+        "stores/sql/lists.sql",
+        "(t.completed_at, t.id) < (:behind_at, :behind_id)",
+        suite("test_the_order_of_ends_is_walked_without_gaps_or_repeats", "sqlite"),
+        put="t.completed_at < :behind_at AND :behind_id IS NOT NULL",
+    ),
+    one(
+        "nats: what has not ended is not found by its end",
+        "stores/nats/filters.py",
+        "(terminal or not where.by_end)",
+        suite("test_ranges_of_ends_hold_what_ended_in_them_and_nothing_else", "nats"),
+        put="True",
+    ),
+    one(
         "nats: the count of a search that stops is not called exact",
         "stores/nats/reads.py",
         "found > cap or stop is not None",

@@ -243,6 +243,69 @@ async def test_pages_by_cursor(api: httpx.AsyncClient, engine: Engine):
     assert seen == ids[::-1]
 
 
+async def test_by_when_they_ended(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    early, late = [await in_phase(store, phase) for phase in (Phase.FAILED, Phase.CANCELLED)]
+    store.clock_offset += 3600
+    last = await in_phase(store, Phase.COMPLETED)
+    await in_phase(store, Phase.WAITING)
+
+    async def found(query: dict[str, Any]) -> set[str]:
+        return {task["id"] for task in (await api.get("/api/tasks", params=query)).json()["tasks"]}
+
+    assert late.completed_at is not None
+    hour_later = (late.completed_at + timedelta(minutes=30)).isoformat()
+    assert await found({"endedAfter": hour_later}) == {str(last.id)}
+    assert await found({"endedBefore": hour_later}) == {str(early.id), str(late.id)}
+    assert await found({"endedBefore": hour_later, "status": "failed"}) == {str(early.id)}
+    for given, number in (({"endedBefore": hour_later}, 2), ({"endedAfter": hour_later}, 1)):
+        body = {"filter": given, "dryRun": True}
+        assert (await api.post("/api/tasks/bulk/delete", json=body)).json()["matched"] == number
+    deleted = await api.post("/api/tasks/bulk/delete", json={"filter": {"endedBefore": hour_later}})
+    assert deleted.json()["done"] == 2
+    assert await found({}) >= {str(last.id)}
+    assert await store.get([early.id, late.id]) == [None, None]
+
+
+async def test_pages_in_the_order_of_ends(api: httpx.AsyncClient, engine: Engine):
+    """By a cursor that holds although its task is retried."""
+    store = await engine.store()
+    waiting = [await submit(store, "late") for _ in range(2)]
+    failures = [await in_phase(store, Phase.FAILED) for _ in range(3)]
+    await in_phase(store, Phase.WAITING)
+    for task_id in waiting:
+        store.clock_offset += 1
+        await engine.cancel(task_id)
+    expected = [*map(str, reversed(waiting)), *(str(task.id) for task in reversed(failures))]
+    query: dict[str, Any] = {"status": ["failed", "cancelled"], "sort": "ended", "limit": 3}
+    first = (await api.get("/api/tasks", params=query)).json()
+    assert [task["id"] for task in first["tasks"]] == expected[:3]
+    assert (first["total"], first["totalCapped"]) == (5, False)
+    await engine.retry(uuid.UUID(expected[2]))
+    second = (await api.get("/api/tasks", params={**query, "cursor": first["nextCursor"]})).json()
+    assert [task["id"] for task in second["tasks"]] == expected[3:]
+    assert second["nextCursor"] is None
+    skipped = (await api.get("/api/tasks", params={**query, "offset": 1})).json()
+    assert [task["id"] for task in skipped["tasks"]] == [expected[1], *expected[3:]][:3]
+
+
+@pytest.mark.parametrize("statuses", [[], ["completed"], ["failed", "completed"], ["pending"]], ids=str)
+async def test_the_order_of_ends_is_refused_where_it_would_be_slow(api: httpx.AsyncClient, statuses: list[str]):
+    answer = await api.get("/api/tasks", params={"sort": "ended", "status": statuses})
+    assert "failed or cancelled" in refused(answer, 400, "invalid_option", "sort")["detail"]
+
+
+async def test_a_cursor_belongs_to_its_order(api: httpx.AsyncClient, engine: Engine):
+    store = await engine.store()
+    for _ in range(2):
+        await in_phase(store, Phase.FAILED)
+    query = {"status": "failed", "limit": "1"}
+    for one, other in (({}, {"sort": "ended"}), ({"sort": "ended"}, {"sort": "created"})):
+        cursor = (await api.get("/api/tasks", params={**query, **one})).json()["nextCursor"]
+        answer = await api.get("/api/tasks", params={**query, **other, "cursor": cursor})
+        refused(answer, 400, "invalid_input", "cursor")
+
+
 async def test_stats(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     for phase in Phase:

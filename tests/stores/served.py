@@ -7,11 +7,11 @@ from uuid import UUID
 
 from tasklib.stores.sql import lists
 from tasklib.stores.sql.steps import Steps
-from tasklib.stores.values import Filter
+from tasklib.stores.values import EndedCursor, Filter
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LATELY = datetime.fromtimestamp(1_700_050_000, UTC)
-FINISHED, RETRYING = "ix_tasks_finished", "ix_tasks_retrying"
+FINISHED, RETRYING, ENDED = "ix_tasks_finished", "ix_tasks_retrying", "ix_tasks_ended"
 RUNNING, PENDING = "ix_tasks_running", ("ix_tasks_ready", "ix_tasks_waiting")
 
 SAID: dict[str, list[Any]] = {
@@ -51,6 +51,11 @@ SERVED: list[tuple[Filter, set[str] | None]] = [
     (Filter(states=["running"]), {RUNNING}),
     (Filter(states=["on hold"]), {RETRYING}),
     (Filter(worker_id="w"), {RUNNING}),
+    (Filter(states=["failed"], ended_after=LATELY), {ENDED}),
+    (Filter(states=["failed", "cancelled"], names=["work"], ended_before=LATELY, error_text="boom"), {ENDED}),
+    (Filter(states=["completed", "failed"], ended_after=LATELY), {FINISHED}),
+    (Filter(ended_after=LATELY), None),
+    (Filter(ended_before=LATELY, terminal=True), None),
 ]
 
 
@@ -60,3 +65,15 @@ def looks(where: Filter) -> Iterator[tuple[str, Steps[Any]]]:
         page = lists.page(where, limit=50, cursor=None, offset=0, oldest_first=oldest_first)
         yield f"{oldest_first=}, {where}", page
     yield f"count, {where}", lists.count(where, 50)
+
+
+def looks_by_end() -> Iterator[tuple[str, Steps[Any]]]:
+    """Lists in the order of ends, from their beginning and from behind a cursor."""
+    for where in (
+        Filter(states=["failed"]),
+        Filter(states=["failed", "cancelled"], names=["work"]),
+        Filter(states=["failed"], ended_after=LONG_AGO, ended_before=LATELY),
+        Filter(states=["cancelled"], error_text="boom"),
+    ):
+        for cursor in (None, EndedCursor(LATELY, UUID(int=1))):
+            yield f"{cursor=}, {where}", lists.page_ended(where, limit=50, cursor=cursor, offset=0)

@@ -14,7 +14,7 @@ from tasklib.core.lifecycle import Phase
 from tasklib.stores.protocol import Store
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.sql.sqlite import SqliteStore
-from tasklib.stores.values import NameStats
+from tasklib.stores.values import Filter, NameStats
 from tests.conformance.builders import (
     WORKER_A,
     WORKER_B,
@@ -39,6 +39,7 @@ class Sqlite:
         INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
         SELECT '1970-01-01T00:00:00.000Z', boot, 'clock', -1, added_ms, 0 FROM task_clocks;
         DROP TABLE task_clocks;
+        DROP INDEX ix_tasks_ended;
         DROP INDEX ix_tasks_retrying;
         CREATE INDEX ix_tasks_failed ON tasks (state, (completed_at IS NULL), id)
             WHERE state IN ('failed', 'cancelled');
@@ -48,7 +49,7 @@ class Sqlite:
             WHEN 'completed' THEN completed_at IS NULL
             ELSE state NOT IN ('failed', 'cancelled')
         END;
-        DELETE FROM task_migrations WHERE version = 2;
+        DELETE FROM task_migrations WHERE version > 1;
     """
     tables = "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
 
@@ -75,6 +76,7 @@ class Postgres:
     back = """
         DROP TABLE task_types;
         ALTER TABLE task_workers DROP COLUMN queues;
+        DROP INDEX ix_tasks_ended;
         DROP INDEX ix_tasks_retrying;
         CREATE INDEX ix_tasks_failed ON tasks (state, (completed_at IS NULL), id NULLS FIRST)
             WHERE state IN ('failed', 'cancelled');
@@ -84,7 +86,7 @@ class Postgres:
             WHEN 'completed' THEN completed_at IS NULL
             ELSE state NOT IN ('failed', 'cancelled')
         END;
-        DELETE FROM task_migrations WHERE version = 2;
+        DELETE FROM task_migrations WHERE version > 1;
     """
     tables = """
         SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
@@ -153,8 +155,8 @@ async def test_a_database_of_version_1_is_migrated_and_loses_nothing(database: D
     with pytest.raises(SchemaMismatch, match="tasklib migrate"):
         await another.open()
     assert await another.schema_version() == 1
-    assert await another.migrate(plan=True) == ["0002_task_types"]
-    assert await another.migrate() == ["0002_task_types"]
+    assert await another.migrate(plan=True) == ["0002_task_types", "0003_ended"]
+    assert await another.migrate() == ["0002_task_types", "0003_ended"]
     await another.open()
 
     assert [await fetch(another, task.id) for task in tasks] == tasks
@@ -168,6 +170,24 @@ async def test_a_database_of_version_1_is_migrated_and_loses_nothing(database: D
     assert await another.published() == []
     await apply(another, completed(running, "done"))  # the claim made before holds
     assert (await another.stats())["held"].completed == 1
+    await another.close()
+
+
+async def test_a_database_of_version_2_is_migrated_and_lists_by_the_end(database: Database):
+    """What ended before the step is in the index too."""
+    store = database.store
+    await store.open()
+    failures = [await in_phase(store, phase) for phase in (Phase.FAILED, Phase.CANCELLED, Phase.FAILED)]
+    await store.close()
+    database.execute("DROP INDEX ix_tasks_ended; DELETE FROM task_migrations WHERE version = 3")
+
+    another = type(store)(database.url)
+    with pytest.raises(SchemaMismatch, match="at version 2, this tasklib needs 3"):
+        await another.open()
+    assert await another.migrate() == ["0003_ended"]
+    await another.open()
+    page = await another.page_ended(Filter(states=["failed", "cancelled"]), limit=9)
+    assert {task.id for task in page.tasks} == {task.id for task in failures}
     await another.close()
 
 

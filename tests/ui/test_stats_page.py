@@ -8,6 +8,7 @@ from playwright.async_api import Locator, Page, Route, expect
 from tests.ui.conftest import Axe
 from tests.ui.looks import in_both_themes, on_postgres, one_engine
 from tests.ui.site import Site
+from tests.waiting import eventually
 
 HOSTILE = "<img src=x onerror=window.hit=1>\u202e / all"
 STATUSES = ("pending", "processing", "completed", "failed", "cancelled")
@@ -119,6 +120,33 @@ async def test_the_latest_failures_can_be_retried_by_whoever_may(site: Site, pag
     await expect(page.get_by_text("fixable will be tried again.")).to_be_visible()
     await expect(page.get_by_text("No failed tasks")).to_be_visible()
     site.wait(task, "completed")
+
+
+@one_engine
+async def test_the_latest_failures_are_those_that_ended_last(site: Site, page: Page):
+    """Whenever they were created. What failed lately can be searched for by the same time."""
+    early = site.submit("fixable", {"folder": str(site.folder)})
+    site.wait(early, "failed")
+    late = site.submit("broken", {"text": "the printer is on fire"})
+    site.wait(late, "failed")
+    site.api("POST", f"/api/tasks/{early}/retry")
+    eventually(lambda: latest_failures(site) == [early, late], timeout=30)
+    await site.sign_in(page, path="/stats")
+    failures = page.get_by_role("list", name="Latest failures").get_by_role("listitem")
+    await expect(failures).to_have_count(2)
+    for place, task in enumerate((early, late)):
+        await expect(failures.nth(place).get_by_role("link").first).to_have_attribute("href", f"/tasks/{task}")
+
+    site.wait(site.submit("echo", {"value": 1}), "completed")
+    await page.goto(f"{site.url}/tasks?q=failed:1h")
+    await expect(page.locator("[data-row]")).to_have_count(2)
+    await expect(page.get_by_role("checkbox", name="failed")).to_be_checked()
+    await page.goto(f"{site.url}/tasks?q=ended:1h")
+    await expect(page.locator("[data-row]")).to_have_count(3)
+
+
+def latest_failures(site: Site) -> list[str]:
+    return [task["id"] for task in site.api("GET", "/api/tasks?status=failed&sort=ended")["tasks"]]
 
 
 @on_postgres

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from tasklib.cli.times import absolute, duration, instant
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput, InvalidOption
-from tasklib.core.options import SubmitOptions, check_options
+from tasklib.core.options import SubmitOptions, check_delay, check_options
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
 from tasklib.engine.engine import Engine
@@ -138,6 +139,10 @@ def list_tasks(
     state: States = None,
     name: Names = None,
     tag: Tags = None,
+    ended: Annotated[
+        float | None,
+        typer.Option(parser=duration, metavar="DURATION", help="Ended in the last 15m, 1h, 7d.", show_default=False),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-l", min=1, max=10_000, metavar="N", help="At most so many.")] = 50,
     cursor: Annotated[
         UUID | None, typer.Option(parser=task_id, metavar="ID", help="Go on behind this task, as the last list said.")
@@ -148,17 +153,20 @@ def list_tasks(
     """List tasks, newest first.
 
     A failed task that still has attempts left is shown as waiting; --state failed finds it too, --state waiting nothing
-    else. A search by tag looks at
+    else. A search by tag or by --ended looks at
     50,000 of the tasks that meet the other conditions; --cursor goes on.
     """
     where = chosen(state, name, tag)
+    if ended is not None:
+        check_delay(ended, "ended")
 
     async def look(engine: Engine) -> tuple[Page, datetime]:
-        page = await engine.page(where, limit=limit, cursor=cursor)
-        return page, await (await engine.store()).now()
+        now = await (await engine.store()).now()
+        since = None if ended is None else now - timedelta(seconds=ended)
+        return await engine.page(replace(where, ended_after=since), limit=limit, cursor=cursor), now
 
     def tell(found: tuple[Page, datetime]) -> None:
-        _show_page(session, *found, filtered=where != Filter() or cursor is not None)
+        _show_page(session, *found, filtered=where != Filter() or ended is not None or cursor is not None)
 
     look_and_show(session, look, tell, watch=watch, every=every)
 
@@ -176,9 +184,7 @@ def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -
         if page.next_cursor is not None:
             session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
     elif page.next_cursor is not None:
-        session.out.note(
-            f"None of {SEARCHED_TASKS:,} tasks has these tags. For older ones add --cursor {page.next_cursor}"
-        )
+        session.out.note(f"None of {SEARCHED_TASKS:,} tasks matches. For older ones add --cursor {page.next_cursor}")
     else:
         session.out.note("No tasks match." if filtered else "There are no tasks.")
 

@@ -23,7 +23,7 @@ from tasklib.engine import task_log
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.batch_loader import Together
 from tasklib.engine.config import Config, check_default, is_missing
-from tasklib.engine.filters import checked
+from tasklib.engine.filters import check_sorted_by_end, checked
 from tasklib.engine.listeners import Settled, listening, tell
 from tasklib.engine.submission import Call, Prepared, Submitted, prepare, prepare_many
 from tasklib.stores.protocol import InsertsInThread, Store
@@ -34,6 +34,7 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    EndedPage,
     Filter,
     Inserted,
     NameStats,
@@ -340,6 +341,10 @@ class Engine:
     async def page(self, where: Filter, **paging: Any) -> Page:
         checked(where)
         return await (await self.store()).page(where, **paging)
+
+    async def page_ended(self, where: Filter, **paging: Any) -> EndedPage:
+        check_sorted_by_end(checked(where))
+        return await (await self.store()).page_ended(where, **paging)
 
     async def count(self, where: Filter, cap: int) -> Count:
         checked(where)

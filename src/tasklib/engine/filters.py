@@ -8,6 +8,7 @@ from typing import Any
 from tasklib.core.codec import text_problem
 from tasklib.core.errors import InvalidOption
 from tasklib.core.options import check_tags
+from tasklib.core.task import TaskState
 from tasklib.stores.values import Filter
 
 
@@ -19,6 +20,16 @@ def checked(where: Filter) -> Filter:
         if tags is not None:
             check_tags(tags)
     return where
+
+
+def check_sorted_by_end(where: Filter) -> None:
+    """The order of ends is kept for what failed or was cancelled: else every completion would pay for it."""
+    if not where.states or not {TaskState.FAILED, TaskState.CANCELLED}.issuperset(where.states):
+        raise InvalidOption(
+            "sort: by the end only tasks that are failed or cancelled can be listed, so ask for these states and no "
+            "others: no index has the order in which tasks were completed",
+            field="sort",
+        )
 
 
 def written_tags(tags: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
+from uuid import UUID
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic.functional_validators import AfterValidator
 
 from tasklib.core.codec import text_problem
 from tasklib.core.options import INT32, KEY_LIMIT, NAME_LIMIT
+from tasklib.stores.values import EndedCursor
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _whole(value: Any) -> Any:
@@ -47,6 +50,17 @@ def _instant(value: Any) -> Any:
         raise ValueError("there is no such time") from None
 
 
+def read_cursor(text: str) -> UUID | EndedCursor:
+    ended, _, task_id = text.rpartition("_")
+    return EndedCursor(_EPOCH + timedelta(microseconds=int(ended)), UUID(task_id)) if ended else UUID(task_id)
+
+
+def written_cursor(cursor: UUID | EndedCursor | None) -> str | None:
+    if isinstance(cursor, EndedCursor):
+        return f"{(cursor.completed_at - _EPOCH) // timedelta(microseconds=1)}_{cursor.id}"
+    return None if cursor is None else str(cursor)
+
+
 def _flag(value: Any) -> Any:
     if not isinstance(value, bool):
         raise ValueError("must be true or false")
@@ -79,3 +93,5 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1_000_000)]
 Instant = Annotated[
     datetime, BeforeValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"}, mode="validation")
 ]
+Cursor = Annotated[str, Field(pattern=r"^([0-9]{1,17}_)?[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")]
+"""An id; in the order of ends, microseconds since 1970 and an id."""

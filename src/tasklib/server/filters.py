@@ -21,6 +21,8 @@ def of_query(query: ListQuery) -> Filter:
         ids=query.id,
         created_after=query.created_after,
         created_before=query.created_before,
+        ended_after=query.ended_after,
+        ended_before=query.ended_before,
         **written_tags(_tags(query.tag)),
     )
 
@@ -35,6 +37,8 @@ def of_body(given: BulkFilter) -> Filter:
         worker_id=given.worker,
         created_after=given.created_after,
         created_before=given.created_before,
+        ended_after=given.ended_after,
+        ended_before=given.ended_before,
         ids=given.ids,
         **written_tags(given.tags),
     )

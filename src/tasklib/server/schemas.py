@@ -15,6 +15,7 @@ from tasklib.engine.diagnose import Cause, WorkerState
 from tasklib.server.fields import (
     Attempts,
     Concurrency,
+    Cursor,
     Flag,
     Instant,
     Key,
@@ -65,6 +66,13 @@ class Finished(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class Sort(StrEnum):
+    """The order of a list."""
+
+    CREATED = "created"
+    ENDED = "ended"
 
 
 class LargeField(StrEnum):
@@ -184,13 +192,13 @@ class TaskPage(ResponseModel):
     tasks: list[ListedTask]
     total: int
     total_capped: bool = Field(
-        description="True: there are more than `total`, or a search by tag or error has not looked at all tasks."
+        description="True: there are more than `total`, or a search by tag, error or end has not looked at all tasks."
     )
     limit: int
     offset: int
-    next_cursor: UUID | None = Field(
-        description="Send as `cursor` for the next page; null at the end. A search by tag or error that has looked at "
-        "50,000 tasks has one even if it found nothing: the next page looks at the next 50,000."
+    next_cursor: str | None = Field(
+        description="Send as `cursor` for the next page; null at the end. A search by tag, error or end that has "
+        "looked at 50,000 tasks has one even if it found nothing: the next page looks at the next 50,000."
     )
 
 
@@ -207,7 +215,11 @@ class ListQuery(RequestModel):
     status: Annotated[list[Status] | None, Field(description="May be repeated.")] = None
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = DEFAULT_PAGE
     offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET)] = 0
-    cursor: UUID | None = None
+    cursor: Cursor | None = None
+    sort: Annotated[
+        Sort,
+        Field(description="ended: what is over, latest end first; where status is failed or cancelled, or both."),
+    ] = Sort.CREATED
     tag: Annotated[
         list[SearchText] | None,
         Field(
@@ -218,6 +230,8 @@ class ListQuery(RequestModel):
     name_prefix: Name | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
+    ended_after: Instant | None = None
+    ended_before: Instant | None = None
     error: Annotated[SearchText | None, Field(description="Text in the error, taken literally.")] = None
     worker: Annotated[SearchText | None, Field(description="Running under this worker.")] = None
     finished: Annotated[
@@ -244,6 +258,8 @@ class BulkFilter(RequestModel):
     name_prefix: Name | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
+    ended_after: Instant | None = None
+    ended_before: Instant | None = None
     error: SearchText | None = None
     worker: SearchText | None = None
     finished: Flag | None = None
@@ -259,8 +275,8 @@ class Bulk(RequestModel):
 class BulkDone(ResponseModel):
     matched: int = Field(description="How many tasks the action can be done to (dry run), or was done to.")
     matched_capped: bool = Field(
-        description="True: there are more than `matched`, or a search by tag or error counted among the newest 50,000 "
-        "tasks that meet the other conditions; the action itself goes on to the end."
+        description="True: there are more than `matched`, or a search by tag, error or end counted among the newest "
+        "50,000 tasks that meet the other conditions; the action itself goes on to the end."
     )
     done: int
     more: bool = Field(description="True: time ran out before all were done; send it again with `nextCursor`.")

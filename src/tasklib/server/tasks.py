@@ -6,16 +6,18 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
-from tasklib.core.errors import WaitTimeout
+from tasklib.core.errors import InvalidInput, WaitTimeout
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.diagnose import reasons
 from tasklib.server import submits
 from tasklib.server.docs import BODY, problems
+from tasklib.server.fields import read_cursor, written_cursor
 from tasklib.server.filters import of_query
 from tasklib.server.schemas import (
     Cleaned,
@@ -25,6 +27,7 @@ from tasklib.server.schemas import (
     ListQuery,
     ResponseModel,
     Retried,
+    Sort,
     Stats,
     Submit,
     Submitted,
@@ -34,7 +37,7 @@ from tasklib.server.schemas import (
 )
 from tasklib.server.service import IdentityDep, Served
 from tasklib.server.views import stats_view
-from tasklib.stores.values import AuditEntry, Count
+from tasklib.stores.values import AuditEntry, Count, EndedCursor
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""
@@ -89,21 +92,27 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
 
 @router.get("", response_model=TaskPage, operation_id="list_tasks", responses=problems())
 async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> Response:
-    """List tasks, newest first. A page of a search by tag or error text looks at 50,000 of the tasks that meet the
+    """List tasks, newest first. A page of a search by tag, error text or end looks at 50,000 of the tasks that meet the
     other conditions."""
     where = of_query(query)
-    page = await service.engine.page(where, limit=query.limit, cursor=query.cursor, offset=query.offset)
+    by_end = query.sort is Sort.ENDED
+    cursor = None if query.cursor is None else read_cursor(query.cursor)
+    if cursor is not None and isinstance(cursor, EndedCursor) is not by_end:
+        raise InvalidInput("cursor: this is the cursor of a list in another order", field="cursor")
+    look = service.engine.page_ended if by_end else service.engine.page
+    page = await look(where, limit=query.limit, cursor=cursor, offset=query.offset)
     if page.next_cursor is None and query.cursor is None and (page.tasks or not query.offset):
         total = Count(query.offset + len(page.tasks), False)  # all of it has been seen
     else:
-        total = await service.engine.count(where, COUNT_CAP)
+        over = by_end and where.terminal is None
+        total = await service.engine.count(replace(where, terminal=True) if over else where, COUNT_CAP)
     body = TaskPage(
         tasks=[service.show_listed(task, query.fields or ()) for task in page.tasks],
         total=min(total.value, COUNT_CAP),
         total_capped=total.capped or total.value > COUNT_CAP,
         limit=query.limit,
         offset=query.offset,
-        next_cursor=page.next_cursor,
+        next_cursor=written_cursor(page.next_cursor),
     )
     return _json(body)
 

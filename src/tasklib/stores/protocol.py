@@ -34,6 +34,8 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    EndedCursor,
+    EndedPage,
     Extension,
     Filter,
     Finding,
@@ -135,7 +137,14 @@ class ReadStore(Protocol):
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
         """By id, newest first unless asked otherwise. `cursor` continues behind that id, without gaps or repeats for
-        the rows that were there when paging began."""
+        the rows that were there when paging began. A store may take `ended_after` and `ended_before` for a search."""
+        ...
+
+    async def page_ended(
+        self, where: Filter, *, limit: int, cursor: EndedCursor | None = None, offset: int = 0
+    ) -> EndedPage:
+        """What is over, latest end first, without gaps or repeats. `where.states` are given and hold no `completed`:
+        no index has the order in which tasks were completed."""
         ...
 
     async def count(self, where: Filter, cap: int) -> Count: ...

@@ -156,12 +156,21 @@ class Filter:
     """This instant or later."""
     created_before: datetime | None = None
     """Earlier than this instant."""
+    ended_after: datetime | None = None
+    """Over since this instant or later."""
+    ended_before: datetime | None = None
+    """Over since before this instant."""
     ids: Sequence[UUID] | None = None
 
     @property
     def searches(self) -> bool:
         """Asks for what no index has, so that tasks have to be looked at one by one."""
         return bool(self.tags or self.tag_texts or self.error_text)
+
+    @property
+    def by_end(self) -> bool:
+        """Asks when tasks ended, so for none but those that have."""
+        return self.ended_after is not None or self.ended_before is not None
 
     def tag_choices(self) -> list[tuple[str, list[Any]]]:
         """Each key must have one of its values."""
@@ -185,6 +194,20 @@ class Page:
     next_cursor: UUID | None
     """The id to continue behind; None at the end. A search that has looked at `SEARCHED_TASKS` has one too, whatever
     it found."""
+
+
+class EndedCursor(NamedTuple):
+    """A place in the order of ends. An id alone would not do: the task may be retried or deleted meanwhile."""
+
+    completed_at: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class EndedPage:
+    tasks: list[Task]
+    next_cursor: EndedCursor | None
+    """As in `Page`. Stores may look at `SEARCHED_TASKS` at a time whatever is asked for."""
 
 
 class Count(NamedTuple):

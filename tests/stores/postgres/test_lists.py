@@ -9,15 +9,16 @@ import asyncpg
 import pytest
 
 from tasklib.core.errors import StoreBusy
+from tasklib.core.lifecycle import Phase
 from tasklib.stores.sql import lists
 from tasklib.stores.sql import store as sql_store
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.sql.postgres.driver import reading
 from tasklib.stores.sql.steps import Play, Query, Steps
 from tasklib.stores.values import Filter
-from tests.conformance.builders import submit_several
+from tests.conformance.builders import in_phase, submit_several
 from tests.stores.postgres.situations import SITUATIONS, asyncpg_of, bring_about, pages
-from tests.stores.served import FINISHED, SAID, SERVED, looks
+from tests.stores.served import ENDED, FINISHED, SAID, SERVED, looks, looks_by_end
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -36,6 +37,9 @@ GROW = """
 """
 
 
+LISTING = ("list_ids", "count_listed", "latest_ended")
+
+
 async def plan_of(store: PostgresStore, connection: asyncpg.Connection, steps: Steps[Any]) -> list[dict[str, Any]]:
     """Of the statement that lists or counts."""
     statements = store._calls.statements
@@ -43,7 +47,7 @@ async def plan_of(store: PostgresStore, connection: asyncpg.Connection, steps: S
     while True:
         query = play.query
         assert isinstance(query, Query)
-        if query.name in ("list_ids", "count_listed") and "near" not in query.parameters:
+        if query.name in LISTING and "near" not in query.parameters:
             text, names, _ = statements.statement(query)
             values = [query.parameters[name] for name in names]
             [found] = json.loads(await connection.fetchval(f"EXPLAIN (FORMAT JSON) {text}", *values))
@@ -62,9 +66,14 @@ async def check_plans(store: PostgresStore, connection: asyncpg.Connection, time
                 found = await plan_of(store, connection, steps)
             assert not [node for node in found if node["Node Type"] in ("Seq Scan", "Bitmap Heap Scan")], said
             assert {node["Index Name"] for node in found if "Index Name" in node} == (wanted or {"tasks_pkey"}), said
-            if not (where.tags or where.error_text or where.created_after or where.created_before):
+            if not (where.tags or where.error_text or where.created_after or where.created_before or where.by_end):
                 scans = {node["Node Type"] for node in found if node.get("Index Name") == FINISHED}
                 assert scans <= {"Index Only Scan"}, f"{said}, fetches every row"
+    for said, steps in looks_by_end():
+        async with reading(connection, timeout, timeout):
+            found = await plan_of(store, connection, steps)
+        assert {node.get("Index Name") for node in found if "Scan" in node["Node Type"]} == {ENDED}, said
+        assert not [node for node in found if "Sort" in node["Node Type"]], said
 
 
 @pytest.mark.parametrize("situation", SITUATIONS)
@@ -91,7 +100,9 @@ async def test_plans_of_lists_where_no_setting_can_be_made(store: PostgresStore,
 
 
 SHORT = [
-    where for where, _ in SERVED if not (where.tags or where.error_text or where.created_before or where.created_after)
+    where
+    for where, _ in SERVED
+    if not (where.tags or where.error_text or where.created_before or where.created_after or where.by_end)
 ]
 
 
@@ -102,6 +113,18 @@ async def test_lists_on_postgres_do_not_walk_the_finished(store: PostgresStore, 
     before = await pages(store)
     await store.page(where, limit=50)
     await store.count(where, 100)
+    assert await pages(store) - before < 1_500
+
+
+async def test_lists_by_the_end_on_postgres_do_not_walk_the_finished(store: PostgresStore):
+    await bring_about(store._calls, "100,000 finished, fresh statistics")
+    failures = [await in_phase(store, Phase.FAILED, "mine") for _ in range(3)]
+    ended_after = failures[0].completed_at
+    before = await pages(store)
+    where = Filter(states=["failed"], terminal=True, ended_after=ended_after)
+    assert len((await store.page(where, limit=50)).tasks) == 3
+    assert (await store.count(where, 100)).value == 3
+    assert (await store.page_ended(Filter(states=["failed"]), limit=1)).tasks == failures[-1:]
     assert await pages(store) - before < 1_500
 
 

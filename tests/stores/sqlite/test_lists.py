@@ -17,7 +17,7 @@ from tasklib.stores.sql.sqlite.clock import Clock
 from tasklib.stores.sql.steps import Play, Query, Steps
 from tasklib.stores.values import Filter
 from tests.conformance.builders import submit, submit_several
-from tests.stores.served import LONG_AGO, SAID, SERVED, looks
+from tests.stores.served import ENDED, LONG_AGO, SAID, SERVED, looks, looks_by_end
 from tests.stores.sqlite.statistics import Prepare, steps_of, whatever_the_statistics
 
 
@@ -27,7 +27,7 @@ def plan_of(connection: apsw.Connection, steps: Steps[Any]) -> list[str]:
     while True:
         query = play.query
         assert isinstance(query, Query)
-        if query.name in ("list_ids", "count_listed") and "near" not in query.parameters:
+        if query.name in ("list_ids", "count_listed", "latest_ended") and "near" not in query.parameters:
             statement = statements.prepare(query, 0)
             values = [statements._value(query.parameters[name]) for name in statement.parameters]
             return [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {statement.text}", values)]
@@ -51,6 +51,10 @@ def test_plans_of_lists_on_sqlite(writer: apsw.Connection, prepare: Prepare):
                     if "sqlite_autoindex_tasks_1" in step:
                         assert verb == "SEARCH", (said, step)
             assert used == (wanted or {"sqlite_autoindex_tasks_1"}), (said, used)
+    for said, steps in looks_by_end():
+        plan = plan_of(writer, steps)
+        assert any(f"SEARCH t USING COVERING INDEX {ENDED} (completed_at" in step for step in plan), (said, plan)
+        assert not [step for step in plan if "TEMP B-TREE" in step], (said, plan)
 
 
 def test_a_list_on_sqlite_walks_no_more_than_it_shows(writer: apsw.Connection, monkeypatch: pytest.MonkeyPatch):
@@ -76,6 +80,8 @@ def test_a_list_on_sqlite_walks_no_more_than_it_shows(writer: apsw.Connection, m
         Filter(created_before=LONG_AGO),
         Filter(created_after=now + timedelta(days=2)),
         Filter(states=["completed"], created_before=LONG_AGO),
+        Filter(ended_before=LONG_AGO),
+        Filter(states=["failed", "cancelled"], ended_after=LONG_AGO),
     ):
         steps = steps_of(writer, partial(look_in_vain, writer, where))
         assert steps < 100, (where, steps)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from tasklib.core.task import Task
@@ -16,6 +17,7 @@ def by_roster(where: Filter, state: str, terminal: bool, name: str) -> bool:
         and (where.name_prefix is None or name.startswith(where.name_prefix))
         and (where.states is None or state in where.states)
         and (where.terminal is None or terminal == where.terminal)
+        and (terminal or not where.by_end)
     )
 
 
@@ -25,10 +27,14 @@ def by_task(where: Filter, task: Task) -> bool:
         and (where.worker_id is None or task.worker_id == where.worker_id)
         and all(_has(task.tags, key, values) for key, values in where.tag_choices())
         and (where.error_text is None or _contains(task.error, where.error_text))
-        and (where.created_after is None or task.created_at >= where.created_after)
-        and (where.created_before is None or task.created_at < where.created_before)
+        and _within(task.created_at, where.created_after, where.created_before)
+        and (task.completed_at is None or _within(task.completed_at, where.ended_after, where.ended_before))
         and (where.ids is None or task.id in where.ids)
     )
+
+
+def _within(instant: datetime, start: datetime | None, end: datetime | None) -> bool:
+    return (start is None or instant >= start) and (end is None or instant < end)
 
 
 def _has(tags: dict[str, Any], key: str, values: Sequence[Any]) -> bool:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -14,14 +15,15 @@ from uuid import UUID
 from tasklib.core.task import Task
 from tasklib.stores import values
 from tasklib.stores.nats import filters, keys
+from tasklib.stores.nats.all_tasks import Range
 from tasklib.stores.nats.cache import Depth, TaskCache
 from tasklib.stores.nats.claim import read_records
-from tasklib.stores.nats.clock import micros
+from tasklib.stores.nats.clock import micros, moment
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.record import decode, to_task
 from tasklib.stores.nats.submit import half_written
-from tasklib.stores.values import Count, Filter, NameStats, Page
+from tasklib.stores.values import Count, EndedCursor, EndedPage, Filter, NameStats, Page
 
 _AT_ONCE = 500
 _FINISHED = ("completed", "failed", "cancelled")
@@ -35,6 +37,10 @@ def _searched(where: Filter, ids: Iterator[bytes]) -> tuple[Iterator[bytes], UUI
     if len(looked) <= values.SEARCHED_TASKS:
         return iter(looked), None
     return iter(looked[:-1]), UUID(bytes=looked[-2])
+
+
+def _range(start: datetime | None, end: datetime | None) -> Range:
+    return None if start is None else micros(start), None if end is None else micros(end)
 
 
 class Reads:
@@ -84,6 +90,24 @@ class Reads:
 
         return await self._kv.run(work)
 
+    async def page_ended(self, where: Filter, *, limit: int, cursor: EndedCursor | None, offset: int) -> EndedPage:
+        async def work() -> EndedPage:
+            await self._cache.sync(Depth.EVERYTHING)
+            over = replace(where, terminal=True) if where.terminal is None else where
+            before = None if cursor is None else (micros(cursor.completed_at), cursor.id.bytes)
+            ends = ((end, task) for task, end in self._selected(over, None, oldest_first=False) if end)
+            places = sorted((place for place in ends if before is None or place < before), reverse=True)
+            ids, stop = _searched(over, (task for _, task in places))
+            matching = self._matching(over, ids, offset + limit + 1)
+            tasks = [task async for task in matching][offset : offset + limit + 1]
+            if len(tasks) > limit > 0:
+                stop = tasks[limit - 1].id
+            # By the ends that put them in order: a task may have ended anew since.
+            cursors = (EndedCursor(moment(end), stop) for end, task in places if stop and task == stop.bytes)
+            return EndedPage(tasks[:limit], next(cursors, None))
+
+        return await self._kv.run(work)
+
     async def count(self, where: Filter, cap: int) -> Count:
         async def work() -> Count:
             await self._cache.sync(Depth.EVERYTHING)
@@ -101,22 +125,26 @@ class Reads:
         return await self._kv.run(work)
 
     def _select(self, where: Filter, cursor: bytes | None, oldest_first: bool) -> Iterator[bytes]:
+        return (task for task, _ in self._selected(where, cursor, oldest_first))
+
+    def _selected(self, where: Filter, cursor: bytes | None, oldest_first: bool) -> Iterator[tuple[bytes, int]]:
+        """The tasks that the list of all tasks shows to match, and when they ended."""
         all_tasks = self._cache.all_tasks
         assert all_tasks is not None
-        ids = all_tasks.select(
+        found = all_tasks.select(
             lambda state, terminal, name: filters.by_roster(where, state, terminal, name),
-            created_after=None if where.created_after is None else micros(where.created_after),
-            created_before=None if where.created_before is None else micros(where.created_before),
+            created=_range(where.created_after, where.created_before),
+            ended=_range(where.ended_after, where.ended_before),
             cursor=cursor,
             oldest_first=oldest_first,
         )
         if where.ids is not None:
             wanted = {task_id.bytes for task_id in where.ids}
-            ids = (task for task in ids if task in wanted)
+            found = (each for each in found if each[0] in wanted)
         if where.worker_id is not None:
             running = self._cache.index.running
-            ids = (task for task in ids if task in running and running[task].worker == where.worker_id)
-        return ids
+            found = (each for each in found if each[0] in running and running[each[0]].worker == where.worker_id)
+        return found
 
     async def _matching(self, where: Filter, ids: Iterator[bytes], expected: int) -> AsyncIterator[Task]:
         """The tasks themselves; those that have changed since and no longer match are left out."""

@@ -35,6 +35,8 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    EndedCursor,
+    EndedPage,
     Extension,
     Filter,
     Finding,
@@ -220,6 +222,12 @@ class NatsStore:
     ) -> Page:
         self._check_open()
         return await self._reads.page(where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
+
+    async def page_ended(
+        self, where: Filter, *, limit: int, cursor: EndedCursor | None = None, offset: int = 0
+    ) -> EndedPage:
+        self._check_open()
+        return await self._reads.page_ended(where, limit=limit, cursor=cursor, offset=offset)
 
     async def count(self, where: Filter, cap: int) -> Count:
         self._check_open()

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.values import Age, AuditEntry, Held, Point, Token, WorkerInfo
+from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, WorkerInfo
 
 T = TypeVar("T")
 
@@ -133,6 +133,7 @@ ROW_COUNT = Shape(int, {})
 """Not rows, but how many were written."""
 
 ID = Shape(lambda id: id, {"id": Kind.ID})
+ENDED = Shape(EndedCursor, {"completed_at": Kind.TIME, "id": Kind.ID})
 CREATED_AT = Shape(lambda created_at: created_at, {"created_at": Kind.TIME})
 KEYED = Shape(row_values, {"id": Kind.ID, "idempotency_key": Kind.TEXT})
 GUARD = Shape(Held, {"id": Kind.ID, "version": Kind.INTEGER})

@@ -12,6 +12,9 @@ soon. The whole filter is tested in all of them, so a place that holds nothing c
 
 No index has tags and errors. A search by them looks at a bounded number of the tasks that its other conditions leave,
 from where the page begins; if there are more, the page's cursor is behind the last that it has looked at.
+
+When a task ended is in an index for what failed or was cancelled, the few that people look for by it; every completion
+would pay for one of all. So a filter by the end that may mean completed tasks is a search, too.
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ from uuid import UUID
 from tasklib.core.ids import uuid7
 from tasklib.stores import values
 from tasklib.stores.sql import reads
-from tasklib.stores.sql.columns import ID, Kind, Shape, row_values
+from tasklib.stores.sql.columns import ENDED, ID, Kind, Shape, row_values
 from tasklib.stores.sql.steps import Bound, Query, Steps
-from tasklib.stores.values import Count, Filter, Page
+from tasklib.stores.values import Count, EndedCursor, EndedPage, Filter, Page
 
 KNOWN_NAMES = 1_000
 """Where there are more task types than this, lists of what is over that name none of them walk the primary key."""
@@ -50,6 +53,7 @@ _KIND = Shape(row_values, {"name": Kind.TEXT, "state": Kind.TEXT})
 
 
 def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_first: bool) -> Steps[Page]:
+    where = _over(where)
     above, below = (cursor, None) if oldest_first else (None, cursor)
     between = yield from _between(where, above=above, below=below)
     if limit <= 0 or between is None:
@@ -71,7 +75,33 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
     return Page([task for task in found if task is not None], ids[limit - 1] if len(ids) > limit else stop)
 
 
+def page_ended(where: Filter, *, limit: int, cursor: EndedCursor | None, offset: int) -> Steps[EndedPage]:
+    """Latest end first. Whatever is asked for, it looks at a bounded number of tasks from the cursor on."""
+    where = _over(where)
+    if limit <= 0 or _is_empty(where):
+        return EndedPage([], None)
+    behind: dict[str, Any] = {} if cursor is None else {"behind_at": cursor.completed_at, "behind_id": cursor.id}
+    place = ["behind"] if behind else []
+    bounds = _ended(where)
+    most = values.SEARCHED_TASKS
+    last: list[EndedCursor] = yield Query(
+        "latest_ended", ENDED, parts={"where": _all([*place, *bounds])}, limit=2, skip=most - 1, **behind, **bounds
+    )
+    stop = last[0] if len(last) == 2 else None
+    if stop is not None:
+        place.append("up_to")
+        behind |= {"last_at": stop.completed_at, "last_id": stop.id}
+    conditions = _conditions(where)
+    parts = {"where": _all([*place, *conditions])}
+    found: list[EndedCursor] = yield Query(
+        "latest_ended", ENDED, parts=parts, limit=limit + 1, skip=offset, **behind, **conditions
+    )
+    tasks = yield from reads.get([each.id for each in found[:limit]])
+    return EndedPage([task for task in tasks if task is not None], found[limit - 1] if len(found) > limit else stop)
+
+
 def count(where: Filter, cap: int) -> Steps[Count]:
+    where = _over(where)
     between = yield from _between(where)
     if between is None:
         return Count(0, False)
@@ -88,9 +118,14 @@ def _searched(
     where: Filter, places: list[str], kinds: dict[str, Any], between: dict[str, Any], *, oldest_first: bool
 ) -> Steps[tuple[list[str], dict[str, Any], UUID | None]]:
     """Where a search looks, between which ids, and the last of them if there are others behind it."""
-    if not where.searches or where.ids is not None or not places:
+    bounded = where.ids is not None or not places or places == ["list_ended"]
+    if bounded or not (where.searches or where.by_end):
         return places, between, None
-    rest = replace(where, tags=None, tag_texts=None, error_text=None)
+    rest = replace(where, tags=None, tag_texts=None, error_text=None, ended_after=None, ended_before=None)
+    if where.by_end and places == ["list_walked"]:
+        rest = replace(
+            rest, terminal=None
+        )  # nearly all are over, and how far it looks is said by the primary key alone
     most = values.SEARCHED_TASKS
     parameters = {**_conditions(rest), **between, **kinds}
     if places != ["list_walked"]:
@@ -109,16 +144,17 @@ def _searched(
 
 def _between(where: Filter, *, above: UUID | None = None, below: UUID | None = None) -> Steps[dict[str, Any] | None]:
     """The lowest and the highest id that can match, behind `above` and before `below`. None: nothing can."""
-    if any(given is not None and not given for given in (where.names, where.states, where.ids)):
-        return None  # an empty list matches nothing
+    if _is_empty(where):
+        return None
     low = _FIRST if above is None else above.int + 1
     high = _LAST if below is None else below.int - 1
     if where.ids is None and where.created_after is not None:
         start = _id_at(where.created_after, -_MINUTE)
         for nearest in (yield Query("id_below", ID, id=start, rows=NEAREST_ROWS)):
             low = max(low, nearest.int)
-    if where.ids is None and where.created_before is not None:
-        end = _id_at(where.created_before, _MINUTE)
+    latest = [instant for instant in (where.created_before, where.ended_before) if instant is not None]
+    if where.ids is None and latest:
+        end = _id_at(min(latest), _MINUTE)  # what ended before was created before
         for nearest in (yield Query("id_above", ID, id=end, rows=NEAREST_ROWS)):
             high = min(high, nearest.int)
     return {"low": UUID(int=low), "high": UUID(int=high)} if low <= high else None
@@ -128,7 +164,14 @@ def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
     """Where it is looked, and the types and states of what is over, as parameters."""
     if where.ids is not None:
         return ["list_by_id"], {}
-    asked = (where.names, where.name_prefix or None, where.states, where.terminal, where.worker_id)
+    if where.by_end and where.states is not None and "completed" not in where.states:
+        most = values.SEARCHED_TASKS
+        bounds = _ended(where)
+        [[number]] = yield Query("count_ended", parts={"ended": _all(bounds)}, most=most + 1, **bounds)
+        if number <= most:
+            return ["list_ended"], {}
+    terminal = None if where.by_end else where.terminal
+    asked = (where.names, where.name_prefix or None, where.states, terminal, where.worker_id)
     if all(given is None for given in asked):
         return ["list_walked"], {}
     states = where.states if where.worker_id is None else ["running"]
@@ -166,6 +209,7 @@ def _parts(where: Filter, places: Iterable[str], orders: Mapping[str, str]) -> d
         "places": " UNION ALL ".join(f"{{{place}}}" for place in places),
         "where": _all(_conditions(where)),
         "key": _key(where),
+        "ended": _all(_ended(where)),
         **orders,
     }
 
@@ -181,11 +225,29 @@ def _conditions(where: Filter) -> dict[str, Any]:
         "worker_id": where.worker_id,
         "created_after": where.created_after and Bound.of(where.created_after),
         "created_before": where.created_before and Bound.of(where.created_before),
+        **_ended(where),
         "ids": where.ids and list(where.ids),
         "tags": json.dumps(tags, ensure_ascii=False) if (tags := where.tag_choices()) else None,
         "error_text": where.error_text or None,
     }
     return {name: value for name, value in conditions.items() if value is not None}
+
+
+def _ended(where: Filter) -> dict[str, Any]:
+    bounds = {"ended_after": where.ended_after, "ended_before": where.ended_before}
+    return {name: Bound.of(instant) for name, instant in bounds.items() if instant is not None}
+
+
+def _over(where: Filter) -> Filter:
+    """What is asked for by its end is over."""
+    if not where.by_end or where.terminal is True:
+        return where
+    return replace(where, terminal=True, states=where.states if where.terminal is None else [])
+
+
+def _is_empty(where: Filter) -> bool:
+    """An empty list matches nothing."""
+    return any(given is not None and not given for given in (where.names, where.states, where.ids))
 
 
 def _orders(oldest_first: bool) -> dict[str, str]:

@@ -59,6 +59,31 @@ SELECT id FROM (
     {sorted} LIMIT :top
 ) AS waiting
 
+-- name: list_ended
+-- The order is for PostgreSQL's planner: no other index has it.
+SELECT id FROM (
+    SELECT t.id FROM (
+        SELECT t.* FROM {schema}.tasks AS t {by_ended}
+        WHERE t.completed_at IS NOT NULL AND t.state <> 'completed' AND {ended}
+        ORDER BY t.completed_at {fence}
+    ) AS t
+    WHERE t.id BETWEEN :low AND :high AND {where}
+    {sorted} LIMIT :top
+) AS ended
+
+-- name: count_ended
+-- How many there are to sort.
+SELECT count(*) FROM (
+    SELECT 1 FROM {schema}.tasks AS t {by_ended}
+    WHERE t.completed_at IS NOT NULL AND t.state <> 'completed' AND {ended}
+    ORDER BY t.completed_at LIMIT :most
+) AS ended
+
+-- name: latest_ended
+SELECT t.completed_at, t.id FROM {schema}.tasks AS t {by_ended}
+WHERE t.completed_at IS NOT NULL AND t.state <> 'completed' AND {where}
+ORDER BY t.completed_at DESC, t.id DESC LIMIT :limit OFFSET :skip
+
 -- name: known_names
 -- The types of what is over, jumping from one to the next.
 WITH RECURSIVE known (name, number) AS (
@@ -121,3 +146,15 @@ t.created_at >= :created_after
 
 -- name: where_created_before
 t.created_at < :created_before
+
+-- name: where_ended_after
+t.completed_at >= :ended_after
+
+-- name: where_ended_before
+t.completed_at < :ended_before
+
+-- name: where_behind
+(t.completed_at, t.id) < (:behind_at, :behind_id)
+
+-- name: where_up_to
+(t.completed_at, t.id) >= (:last_at, :last_id)

@@ -37,6 +37,8 @@ from tasklib.stores.values import (
     Claimed,
     ClaimRequest,
     Count,
+    EndedCursor,
+    EndedPage,
     Extension,
     Filter,
     Held,
@@ -137,6 +139,12 @@ class SqlStore(ABC):
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
         steps = partial(lists.page, where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
+        return await self._driver.read(steps, seconds=READING_SECONDS)
+
+    async def page_ended(
+        self, where: Filter, *, limit: int, cursor: EndedCursor | None = None, offset: int = 0
+    ) -> EndedPage:
+        steps = partial(lists.page_ended, where, limit=limit, cursor=cursor, offset=offset)
         return await self._driver.read(steps, seconds=READING_SECONDS)
 
     async def count(self, where: Filter, cap: int) -> Count:

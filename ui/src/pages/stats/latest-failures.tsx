@@ -22,7 +22,9 @@ import { lastLine } from "@/text/last-line";
 const SHOWN = 10;
 
 export function LatestFailures() {
-  const { data, error, refetch } = useQuery(tasksQuery({ status: ["failed"], limit: SHOWN, fields: ["error"] }));
+  const { data, error, refetch } = useQuery(
+    tasksQuery({ status: ["failed"], sort: "ended", limit: SHOWN, fields: ["error"] }),
+  );
   return (
     <Card
       flush
@@ -43,7 +45,7 @@ export function LatestFailures() {
         <Loading />
       ) : data.tasks.length === 0 ? (
         <EmptyState icon={CircleCheck} title="No failed tasks">
-          Tasks that raise an error show up here, with the error's last line.
+          Tasks that fail for good show up here, with the error's last line.
         </EmptyState>
       ) : (
         <ul aria-label="Latest failures" className="divide-y">
@@ -71,7 +73,7 @@ const Failure = memo(function Failure({ task }: { task: Task }) {
             <SafeText text={task.type} max={80} />
           </Link>
           <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt ?? null} />
-          <RelativeTime at={task.updatedAt} className="text-dim text-xs" />
+          <RelativeTime at={task.completedAt ?? task.updatedAt} className="text-dim text-xs" />
         </div>
         <SafeText as="p" text={lastLine(task.error)} max={300} className="truncate font-mono text-dim text-xs" />
       </div>

@@ -38,7 +38,7 @@ function Tasks() {
   const { actOnMany } = useTaskActions();
   const parsed = useMemo(() => parse(q), [q]);
   const readable = parsed.problems.length === 0;
-  const minute = useMinute(q, parsed.filter.last !== null);
+  const minute = useMinute(q, parsed.filter.last !== null || parsed.filter.ended !== null);
   const view = JSON.stringify([q, cursor, size]);
   const selection = useSelection(view);
   const { busy, handlers, forget } = useBusy();

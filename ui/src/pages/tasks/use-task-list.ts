@@ -52,7 +52,8 @@ function inPlace(kept: readonly Task[], now: readonly Task[] | undefined): reado
 function useNewTasks(query: TaskQuery, fresh: readonly Task[] | undefined, kept: readonly Task[] | null): NewTasks {
   const { cursor, limit, ...filter } = query;
   const deep = cursor !== undefined && cursor !== null;
-  const { createdAfter: _, ...lasting } = filter; // moves on by the minute, and old tasks are not new ones
+  // These move on by the minute, and old tasks are not new ones.
+  const { createdAfter: _, endedAfter: __, ...lasting } = filter;
   const scope = JSON.stringify(lasting);
   const head = useQuery({ ...tasksQuery({ ...filter, limit: LOOK_AHEAD }), enabled: deep });
   const newest = head.isPlaceholderData ? undefined : head.data?.tasks[0]?.id;

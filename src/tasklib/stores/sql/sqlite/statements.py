@@ -49,6 +49,7 @@ _NAMES = {
     "by_running": "INDEXED BY ix_tasks_running",
     "by_retrying": "INDEXED BY ix_tasks_retrying",
     "by_finished": "INDEXED BY ix_tasks_finished",
+    "by_ended": "INDEXED BY ix_tasks_ended",
 }
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _READ: dict[Kind, Callable[[Any], Any]] = {

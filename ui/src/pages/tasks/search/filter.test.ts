@@ -37,6 +37,8 @@ it.each<[string, Partial<Filter>]>([
   ["worker:host-1", { worker: "host-1" }],
   ["finished:no", { finished: false }],
   ["last:24H", { last: "24h" }],
+  ["ended:1H", { ended: "1h" }],
+  ["failed:24h", { statuses: ["failed"], finished: true, ended: "24h" }],
   ["after:2030-01-01T10:00:00+02:00", { after: "2030-01-01T08:00:00.000Z" }],
 ])("reads %s", (text, filter) => expect(read(text)).toEqual({ ...NOTHING, ...filter }));
 
@@ -54,6 +56,12 @@ it.each([
   ["type:a* type:b*", "one name with a *"],
   ["finished:maybe", "yes or no"],
   ["last:2h", "last: is one of 15m, 1h, 24h, 7d"],
+  ["ended:2h", "ended: is one of 15m, 1h, 24h, 7d"],
+  ["failed:printer", "failed: is one of 15m, 1h, 24h, 7d"],
+  ["failed:1h status:completed", "failed: does not go with"],
+  ["finished:no failed:1h", "failed: does not go with"],
+  ["ended:1h failed:1h", "failed: does not go with"],
+  ["ended:1h finished:no", "has not ended"],
   ["after:yesterday", "is a time like"],
   ["after:2030-13-45", "is a time like"],
   ["last:1h after:2030-01-01", "does not go with"],
@@ -80,8 +88,12 @@ it("writes what it reads back to the same, whatever is in it", () => {
 });
 
 it("writes statuses in one order and everything else too", () => {
-  const text = `type:a type:b* status:pending,failed tag:k=v error:x id:${ID} worker:w finished:yes last:1h`;
+  const text = `type:a type:b* status:pending,failed tag:k=v error:x id:${ID} worker:w finished:yes last:1h ended:24h`;
   expect(write(read(text.split(" ").reverse().join(" ")))).toBe(text);
+});
+
+it("writes what failed lately in the words that the check-boxes know", () => {
+  expect(write(read("failed:1h type:a"))).toBe("type:a status:failed finished:yes ended:1h");
 });
 
 it("asks the list and the bulk actions for the same", () => {
@@ -97,6 +109,14 @@ it("asks the list and the bulk actions for the same", () => {
   };
   expect(toTaskQuery(filter, minute)).toEqual({ ...shared, tag: ["k:a:b"], id: [ID] });
   expect(toBulkFilter(filter, minute)).toEqual({ ...shared, tags: { k: "a:b" }, ids: [ID] });
+  const failed = {
+    status: ["failed"],
+    finished: true,
+    createdAfter: "2030-01-01T11:45:00.000Z",
+    endedAfter: "2030-01-01T11:00:00.000Z",
+  };
+  expect(toTaskQuery(read("failed:1h last:15m"), minute)).toEqual(failed);
+  expect(toBulkFilter(read("failed:1h last:15m"), minute)).toEqual(failed);
   expect(toBulkFilter(read("type:m* before:2030-01-01T00:00:00Z"), minute)).toEqual({
     namePrefix: "m",
     createdBefore: "2030-01-01T00:00:00.000Z",

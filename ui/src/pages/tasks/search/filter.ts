@@ -20,6 +20,8 @@ export interface Filter {
   /** ISO 8601, in UTC. */
   after: string | null;
   before: string | null;
+  /** The others are about when it was created. */
+  ended: Window | null;
 }
 
 export const NOTHING: Filter = {
@@ -34,6 +36,7 @@ export const NOTHING: Filter = {
   last: null,
   after: null,
   before: null,
+  ended: null,
 };
 
 export const QUALIFIERS = {
@@ -45,6 +48,8 @@ export const QUALIFIERS = {
   worker: "running under this worker",
   finished: "yes or no: failed for good, or waiting for a retry",
   last: `created in the last ${Object.keys(WINDOWS).join(", ")}`,
+  ended: `ended in the last ${Object.keys(WINDOWS).join(", ")}`,
+  failed: `failed for good in the last ${Object.keys(WINDOWS).join(", ")}`,
   after: "created after this time",
   before: "created before this time",
 } as const;
@@ -74,7 +79,8 @@ export const isId = (text: string): boolean => UUID.test(text);
 export function parse(text: string): Parsed {
   const problems: Problem[] = [];
   let filter = NOTHING;
-  for (const token of tokenize(text)) {
+  const tokens = tokenize(text);
+  for (const token of tokens) {
     try {
       filter = { ...filter, ...read(token, filter) };
     } catch (error) {
@@ -88,6 +94,18 @@ export function parse(text: string): Parsed {
   }
   if (filter.after && filter.before && filter.after >= filter.before) {
     problems.push({ ...everywhere, message: "after: must be earlier than before:." });
+  }
+  const keys = tokens.map(({ key }) => key);
+  if (keys.includes("failed") && ["status", "finished", "ended"].some((key) => keys.includes(key))) {
+    problems.push({
+      ...everywhere,
+      message: "failed: does not go with status:, finished: or ended:. It says them all.",
+    });
+  } else if (filter.ended && filter.finished === false) {
+    problems.push({
+      ...everywhere,
+      message: "What waits for a retry has not ended: finished:no does not go with ended:.",
+    });
   }
   return { filter, problems };
 }
@@ -146,11 +164,13 @@ const READERS: Record<Qualifier, (value: string, had: Filter) => Partial<Filter>
     if (value !== "yes" && value !== "no") throw new Misread(`finished: is yes or no, not “${value}”.`);
     return { finished: value === "yes" };
   },
-  last: (value, had) => {
-    const window = Object.keys(WINDOWS).find((each): each is Window => each === value.toLowerCase());
-    if (!window) throw new Misread(`last: is one of ${Object.keys(WINDOWS).join(", ")}, not “${value}”.`);
-    return { last: once("last", had.last, window) };
-  },
+  last: (value, had) => ({ last: once("last", had.last, readWindow("last", value)) }),
+  ended: (value, had) => ({ ended: once("ended", had.ended, readWindow("ended", value)) }),
+  failed: (value, had) => ({
+    statuses: ["failed"],
+    finished: true,
+    ended: once("failed", had.ended, readWindow("failed", value)),
+  }),
   after: (value, had) => ({ after: once("after", had.after, readTime("after", value)) }),
   before: (value, had) => ({ before: once("before", had.before, readTime("before", value)) }),
 };
@@ -159,6 +179,12 @@ function readStatus(value: string): TaskStatus {
   const found = STATUSES.find((status) => status === value.toLowerCase());
   if (!found) throw new Misread(`There is no status “${value}”. Known are: ${STATUSES.join(", ")}.`);
   return found;
+}
+
+function readWindow(key: string, value: string): Window {
+  const window = Object.keys(WINDOWS).find((each): each is Window => each === value.toLowerCase());
+  if (!window) throw new Misread(`${key}: is one of ${Object.keys(WINDOWS).join(", ")}, not “${value}”.`);
+  return window;
 }
 
 /** Without a zone it is the viewer's. */
@@ -201,6 +227,7 @@ export function write(filter: Filter): string {
     filter.worker !== null && `worker:${quote(filter.worker)}`,
     filter.finished !== null && `finished:${filter.finished ? "yes" : "no"}`,
     filter.last && `last:${filter.last}`,
+    filter.ended && `ended:${filter.ended}`,
     filter.after && `after:${filter.after}`,
     filter.before && `before:${filter.before}`,
   ];

@@ -10,7 +10,7 @@ type Totals = Pick<TaskPage, "total" | "totalCapped">;
 
 /** Whether the search has looked at the newest tasks only. */
 export function stopped(filter: Filter, page: Totals | undefined): boolean {
-  const searches = filter.error !== null || filter.tags.length > 0;
+  const searches = filter.error !== null || filter.tags.length > 0 || filter.ended !== null;
   return searches && page?.totalCapped === true && page.total < COUNTED;
 }
 

@@ -1,6 +1,6 @@
 /** From a filter to what the API takes. */
 import type { BulkFilter, TaskQuery } from "@/api/model";
-import { type Filter, WINDOWS } from "@/pages/tasks/search/filter";
+import { type Filter, WINDOWS, type Window } from "@/pages/tasks/search/filter";
 
 const MINUTE_MS = 60_000;
 
@@ -9,13 +9,12 @@ export function minuteOf(now: number): number {
   return Math.floor(now / MINUTE_MS);
 }
 
-function createdAfter(filter: Filter, minute: number): string | null {
-  if (!filter.last) return filter.after;
-  return new Date((minute - WINDOWS[filter.last]) * MINUTE_MS).toISOString();
+function beginOf(window: Window, minute: number): string {
+  return new Date((minute - WINDOWS[window]) * MINUTE_MS).toISOString();
 }
 
 export function toTaskQuery(filter: Filter, minute: number): TaskQuery {
-  const after = createdAfter(filter, minute);
+  const after = filter.last ? beginOf(filter.last, minute) : filter.after;
   return {
     ...(filter.types.length > 0 && { type: [...filter.types] }),
     ...(filter.prefix && { namePrefix: filter.prefix }),
@@ -27,6 +26,7 @@ export function toTaskQuery(filter: Filter, minute: number): TaskQuery {
     ...(filter.finished !== null && { finished: filter.finished }),
     ...(after && { createdAfter: after }),
     ...(filter.before && { createdBefore: filter.before }),
+    ...(filter.ended && { endedAfter: beginOf(filter.ended, minute) }),
   };
 }
 

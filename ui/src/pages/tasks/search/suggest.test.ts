@@ -16,7 +16,7 @@ it("offers every qualifier at the start, and at a space", () => {
 
 it.each([
   ["st", ["status:", "error:st"]],
-  ["fa", ["status:failed", "error:fa"]],
+  ["fa", ["failed:", "status:failed", "error:fa"]],
   ["send", ["type:resend", "type:mail.send", "error:send"]],
   ["type:SEND", ["type:mail.send", "type:resend"]],
   ["type:two", ['type:"two words"']],
@@ -26,6 +26,8 @@ it.each([
   ["worker:", ["worker:host-1"]],
   ["tag:team", ['tag:"team=red one"']],
   ["last:", ["last:15m", "last:1h", "last:24h", "last:7d"]],
+  ["ended:", ["ended:15m", "ended:1h", "ended:24h", "ended:7d"]],
+  ["failed:1", ["failed:15m", "failed:1h"]],
   ["error:x", []],
 ])("offers for %s", (text, options) => expect(new Set(offered(text))).toEqual(new Set(options)));
 
@@ -59,6 +61,7 @@ it("notes what is unknown, and how far a search looks", () => {
   ];
   expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, counts)).toEqual(limited);
   expect(notesOn({ ...NOTHING, tags: [["a", "b"]] }, null, counts)).toEqual(limited);
+  expect(notesOn({ ...NOTHING, ended: "1h" }, null, counts)).toEqual(limited);
   expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, { total: 137, totalCapped: false })).toEqual([]);
   expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, { total: 10_000, totalCapped: true })).toEqual([]);
   expect(notesOn(NOTHING, KNOWN, counts)).toEqual([]);

@@ -27,7 +27,7 @@ export interface Suggestions {
   to: number;
 }
 
-const MOST = 10;
+const MOST = 12;
 
 export function suggest(text: string, caret: number, known: Known): Suggestions {
   const token = tokenize(text).find(({ start, end }) => start <= caret && caret <= end);
@@ -63,6 +63,8 @@ function ofValue(key: Qualifier, token: Token, known: Known): Suggestion[] {
     tag: known.tags,
     finished: ["yes", "no"],
     last: Object.keys(WINDOWS),
+    ended: Object.keys(WINDOWS),
+    failed: Object.keys(WINDOWS),
   };
   return matching(values[key] ?? [], token.value)
     .filter((value) => value !== token.value)
