@@ -14,7 +14,7 @@ const WIDTHS: Record<string, string> = {
   attempts: "w-18",
   created: "w-21",
   age: "w-18 max-xl:hidden",
-  duration: "w-20 max-lg:hidden",
+  claimed: "w-22 max-lg:hidden",
   worker: "w-26 max-xl:hidden",
   actions: "w-10 px-1!",
 };
