@@ -38,7 +38,7 @@ const ADVICE: Record<string, string> = {
 };
 
 const BY_STATUS: Record<number, string> = {
-  400: "Correct what is named and send it again.",
+  400: "Correct what is named, then try again.",
   401: "Sign in again.",
   403: "Sign in with a token that may do this.",
   404: "Check the address.",

@@ -36,6 +36,8 @@ it.each<[string, Partial<Filter>]>([
   [`id:${ID} ${ID}`, { ids: [ID] }],
   ["worker:host-1", { worker: "host-1" }],
   ["finished:no", { finished: false }],
+  ["finished:false", { finished: false }],
+  ["finished:TRUE", { finished: true }],
   ["last:24H", { last: "24h" }],
   ["after:2030-01-01T10:00:00+02:00", { after: "2030-01-01T08:00:00.000Z" }],
 ])("reads %s", (text, filter) => expect(read(text)).toEqual({ ...NOTHING, ...filter }));
