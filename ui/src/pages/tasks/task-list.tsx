@@ -41,7 +41,7 @@ export function TaskList(props: TaskListProps) {
   const { tasks, range, total, outdated, newTasks, onShowNew, onOpen, onAct, selection, handlers, forget, paging } =
     props;
   const { mayOperate } = useSession();
-  const wide = useMedia("(min-width: 48rem)");
+  const wide = useMedia("(min-width: 54rem)");
   const list = useRef<HTMLDivElement>(null);
   const table = useReactTable({
     data: tasks,

@@ -10,7 +10,7 @@ const WIDTHS: Record<string, string> = {
   select: "w-9 pr-0",
   id: "w-37",
   type: "",
-  status: "w-55",
+  status: "w-60",
   attempts: "w-20 max-lg:hidden",
   created: "w-21",
   age: "w-18 max-xl:hidden",
