@@ -13,7 +13,7 @@ const LOOKS: Record<LiveState, { label: string; dot: string; hint: string }> = {
   polling: {
     label: "Every 5 s",
     dot: "bg-processing",
-    hint: "Enough other windows have a live stream; this one reads now and then.",
+    hint: "There are enough live streams already; this window reads now and then.",
   },
 };
 

@@ -53,11 +53,7 @@ export function TimelineCard({ task, audit, incomplete }: TimelineCardProps) {
 /** What a row of equal failures would say again and again. The browser's own disclosure: its search opens it. */
 function Same({ attempts, of }: { attempts: readonly AttemptEvent[]; of: number }) {
   return (
-    <TimelineItem
-      icon={Layers}
-      tone="text-failed"
-      title={`${plural(attempts.length, "attempt")} before it ended alike`}
-    >
+    <TimelineItem icon={Layers} tone="text-failed" title={`${plural(attempts.length, "earlier attempt")} ended alike`}>
       <details>
         <summary className="rounded hover:bg-raised">Show them</summary>
         <ol aria-label="Attempts that ended alike" className="mt-2">
