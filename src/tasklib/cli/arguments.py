@@ -22,7 +22,9 @@ def task_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r:.60} is not a task id; ids are UUIDs, as `tasklib list` prints them") from None
+        raise typer.BadParameter(
+            f"{text!r:.60} is not a task id; ids are UUIDs, as `tasklib list` prints them"
+        ) from None
 
 
 def pairs(words: Iterable[str], what: str) -> dict[str, Any]:
