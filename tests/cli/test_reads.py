@@ -1,5 +1,7 @@
 """list and show: filters, pages, and everything there is to know about a task."""
 
+import re
+
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
 
@@ -104,7 +106,15 @@ def test_show_a_result(cli: Cli, queue: Queue):
     out = cli("show", str(queue.finished("greet", name="ada"))).out
     assert "greet  completed" in out
     assert '"hello ada"' in out
-    assert "finished" in out
+    assert re.search(r"finished .*, claimed for \d+ ms", out), "it is not how long the handler ran"
+
+
+def test_a_retry_is_not_a_schedule(cli: Cli, queue: Queue):
+    task_id = str(queue.finished("break_down", text="no"))
+    cli("retry", task_id)
+    assert "scheduled" not in cli("show", task_id).out
+    later = cli("submit", "later", "--delay", "1h", "--json").data["id"]
+    assert "scheduled" in cli("show", later).out
 
 
 def test_show_as_json_has_every_column(cli: Cli, queue: Queue):

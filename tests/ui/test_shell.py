@@ -7,7 +7,7 @@ from playwright.async_api import BrowserContext, Page, Route, expect
 
 from tests.ui.conftest import Axe, Serve
 from tests.ui.console import Console
-from tests.ui.looks import one_engine
+from tests.ui.looks import in_both_themes, one_engine
 from tests.ui.site import TOKEN, Site
 
 pytestmark = one_engine
@@ -135,6 +135,15 @@ async def test_a_task_that_is_not_there(site: Site, page: Page, console: Console
     await expect(page.get_by_role("alert")).to_contain_text("It may have been deleted")
 
 
+async def test_a_malformed_id_says_how_ids_look_and_asks_for_nothing(site: Site, page: Page):
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    await site.sign_in(page, path="/tasks/4711")
+    await expect(page.get_by_role("alert")).to_contain_text("IDs have 36 characters")
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
+    assert not [url for url in asked if "4711" in url and "/api/" in url]
+
+
 async def test_mounted_under_a_prefix(serve: Serve, page: Page):
     site = serve(mount="/ops/queue")
     assert site.url.endswith("/ops/queue")
@@ -203,6 +212,42 @@ async def test_the_environment_is_shown(serve: Serve, page: Page):
     site = serve(worker=False, environment="<b>staging</b>\u202e")
     await site.sign_in(page)
     await expect(page.locator("[data-environment]")).to_have_text("<b>staging</b>\\u202e")
+    await expect(page.locator("[data-environment]")).to_have_attribute("data-environment", "other")
+    await expect(page).to_have_title("<b>staging</b>\\u202e: Tasks - tasklib")
+
+
+async def test_production_has_its_own_colour(serve: Serve, page: Page, axe: Axe):
+    site = serve(worker=False, environment="Production EU")
+    await site.sign_in(page)
+    badge = page.locator("[data-environment=production]")
+    await expect(badge).to_have_text("Production EU")
+    failed = await page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--failed')")
+    assert await badge.evaluate(
+        "(badge, failed) => { badge.style.outlineColor = failed;"
+        "return getComputedStyle(badge).color === getComputedStyle(badge).outlineColor }",
+        failed,
+    )
+    await in_both_themes(page, axe)
+
+
+@pytest.mark.parametrize("width", [800, 900, 1000, 1100])
+async def test_no_table_is_cut_on_a_small_screen(site: Site, page: Page, width: int):
+    await page.set_viewport_size({"width": width, "height": 800})
+    for _ in range(2):
+        site.submit("reports.monthly_totals")
+    site.wait(site.submit("flaky"), "failed")
+    await site.sign_in(page)
+    for path, name in PAGES:
+        await page.goto(f"{site.url}{path}")
+        await title(page, name).to_be_visible()
+        await page.wait_for_function("document.querySelectorAll('[aria-busy=true]').length === 0")
+        await expect(page.locator("[data-row], [data-worker], [data-type], main svg").first).to_be_visible()
+        cut: list[str] = await page.evaluate("""[...document.querySelectorAll("main *")]
+            .filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
+            .filter(each => ["auto", "hidden"].includes(getComputedStyle(each).overflowX))
+            .filter(each => !each.closest(".sr-only") && each.closest("table, section"))
+            .map(each => `${each.tagName} ${each.ariaLabel ?? each.textContent.slice(0, 40)}`)""")
+        assert cut == [], f"{path} at {width} px"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -264,6 +309,21 @@ async def test_the_keyboard_starts_at_the_new_page(site: Site, page: Page):
     await page.get_by_role("link", name="Workers").click()
     await title(page, "Workers").to_be_visible()
     await expect(page.locator("main")).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_way_back_leads_to_the_row_that_was_left(site: Site, page: Page, width: int):
+    await page.set_viewport_size({"width": width, "height": 800})
+    tasks = [site.submit("echo", {"value": number}) for number in range(3)]
+    await site.sign_in(page)
+    await page.locator(f'main a[href$="/tasks/{tasks[1]}"]').first.click()
+    await title(page, "echo").to_be_visible()
+    await page.go_back()
+    await expect(page.locator(f'[data-row="{tasks[1]}"]')).to_be_focused()
+    await page.locator(f'main a[href$="/tasks/{tasks[2]}"]').first.click()
+    await title(page, "echo").to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(f'[data-row="{tasks[2]}"]')).to_be_focused()
 
 
 # -- live -------------------------------------------------------------------------------------------------------------
@@ -340,3 +400,33 @@ async def test_without_a_connection_the_dashboard_stays_and_says_so(
     await page.get_by_role("button", name="Try again").click()
     await title(page, "Types").to_be_visible()
     await expect(page.locator("[data-live=live]")).to_be_visible()
+
+
+async def test_a_page_that_was_never_loaded_comes_when_the_server_is_back(site: Site, page: Page, console: Console):
+    console.expect("ERR_FAILED")
+    console.expect("newer dashboard")
+
+    async def down(route: Route) -> None:
+        await route.abort()
+
+    await page.route("**/api/events", down)
+    await site.sign_in(page)
+    await title(page, "Tasks").to_be_visible()
+    await page.route("**/assets/app/types-page*", down)
+    await page.get_by_role("link", name="Types").click()
+    await expect(page.get_by_role("alert")).to_contain_text("This page could not be loaded")
+    await page.unroute("**/assets/app/types-page*")
+    await page.unroute("**/api/events")
+    await title(page, "Types").to_be_visible()  # by itself
+
+
+async def test_a_seventh_window_works_too(site: Site, context: BrowserContext, console: Console):
+    """A browser opens six connections to a server, for all of its windows."""
+    pages = [await context.new_page() for _ in range(7)]
+    await site.sign_in(pages[0])
+    for page in pages:
+        await page.goto(f"{site.url}/tasks")
+        await expect(page.locator("[data-live=live], [data-live=polling]")).to_be_visible()
+    task = site.submit("echo", {"value": 1})
+    for page in pages:
+        await expect(page.get_by_role("row").filter(has_text=task[-12:])).to_contain_text("Completed")

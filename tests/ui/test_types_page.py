@@ -67,6 +67,18 @@ async def test_figures_and_the_warning_that_nobody_works_on_it(site: Site, page:
     await expect(page.get_by_role("row").filter(has_text="billing/monthly")).to_have_count(3)
 
 
+@one_engine
+async def test_the_whole_row_under_the_pointer_is_raised(site: Site, page: Page):
+    site.submit("echo", {"value": 1})
+    await site.sign_in(page, path="/types")
+    row = page.locator("tr[data-type=echo]")
+    shade = "row => [row, row.cells[0]].map(each => getComputedStyle(each).backgroundColor)"
+    resting = await row.evaluate(shade)
+    await row.hover()
+    whole, first = await row.evaluate(shade)
+    assert whole == first != resting[1]
+
+
 @on_postgres
 async def test_a_type_that_is_paused_waits_and_goes_on(site: Site, page: Page):
     await site.sign_in(page, path="/types")

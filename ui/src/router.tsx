@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, redirec
 import type { ReactNode } from "react";
 import { BASE } from "@/api/place";
 import { ErrorPage, PageNotLoaded } from "@/app/error-page";
-import { rememberList } from "@/app/last-list";
+import { rememberList, rememberTask } from "@/app/last-list";
 import { NotFoundPage } from "@/app/not-found-page";
 import { Shell } from "@/app/shell";
 import { Loading } from "@/components/loading";
@@ -59,6 +59,7 @@ const taskRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tasks/$taskId",
   component: page(() => import("@/pages/task/task-page"), "TaskPage"),
+  onLeave: ({ params }) => rememberTask(params.taskId),
 });
 
 const statsRoute = createRoute({

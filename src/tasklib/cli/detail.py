@@ -17,7 +17,7 @@ from tasklib.cli.record import Redact, state_word
 from tasklib.cli.text import clean
 from tasklib.cli.times import absolute, both, span
 from tasklib.core.lifecycle import phase_of
-from tasklib.core.task import Task, has_error, has_result, is_running, last_line
+from tasklib.core.task import Task, has_error, has_result, is_pending, is_running, last_line
 
 
 def detail(task: Task, now: datetime, redact: Redact) -> RenderableType:
@@ -46,15 +46,17 @@ def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str
     yield "attempts", f"{task.attempts} {most}"
     yield "priority", str(task.priority)
     yield "created", both(task.created_at, now)
-    if task.scheduled_at != task.created_at:
+    if task.scheduled_at != task.created_at and not _moved(task):
         yield "scheduled", both(task.scheduled_at, now)
+    elif is_pending(task) and task.scheduled_at > now:
+        yield "due", both(task.scheduled_at, now)
     if task.next_retry_at is not None:
         yield "next retry", both(task.next_retry_at, now)
     if task.started_at is not None:
         yield "started", both(task.started_at, now)
     if task.completed_at is not None:
-        ran = f", after {_seconds(task.started_at, task.completed_at)}" if task.started_at is not None else ""
-        yield "finished", f"{both(task.completed_at, now)}{ran}"
+        held = f", claimed for {_seconds(task.started_at, task.completed_at)}" if task.started_at is not None else ""
+        yield "finished", f"{both(task.completed_at, now)}{held}"
     if task.cancel_requested_at is not None:
         yield "stop asked for", both(task.cancel_requested_at, now)
     if is_running(task):
@@ -70,6 +72,13 @@ def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str
     if task.retry_policy is not None:
         yield "retry policy", json.dumps(task.retry_policy, ensure_ascii=False)
     yield "version", str(task.version)
+
+
+def _moved(task: Task) -> bool:
+    """A retry or a snooze has put another time in place of the one it was submitted for: an attempt began before it."""
+    begun = _time(task.history[0].get("started")) if task.history else None
+    begun = begun or task.started_at
+    return begun is not None and task.scheduled_at > begun
 
 
 def _facts(facts: Iterator[tuple[str, str]]) -> Table:
@@ -100,7 +109,7 @@ def _timeline(history: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(clean(str(entry.get("attempt", "?")))),
             Text(absolute(ended) if ended is not None else "at an unknown time"),
-            Text(_seconds(started, ended) if started is not None and ended is not None else ""),
+            Text(f"claimed for {_seconds(started, ended)}" if started is not None and ended is not None else ""),
             Text.assemble(
                 styled(last_line(str(entry.get("error", ""))) or "no error was recorded", "red"),
                 styled(f"  on {entry.get('worker') or 'an unknown worker'}", "dim"),

@@ -27,7 +27,8 @@ export class ApiError extends Error {
 
 const ADVICE: Record<string, string> = {
   unreachable: "Check that the server runs and that you are online. This page tries again by itself.",
-  page_not_loaded: "Check your connection, then try again: the dashboard is loaded anew.",
+  page_not_loaded:
+    "Check your connection. The dashboard is loaded anew once the server answers again, or when you try again.",
   task_not_found: "It may have been deleted, or cleaned up by age. Go back to the list.",
   task_not_failed: "Only failed tasks can be retried. Refresh to see what it is doing now.",
   task_not_terminal: "Only finished tasks can be deleted. Cancel it first.",
@@ -38,7 +39,7 @@ const ADVICE: Record<string, string> = {
 };
 
 const BY_STATUS: Record<number, string> = {
-  400: "Correct what is named and send it again.",
+  400: "Correct what is named, then try again.",
   401: "Sign in again.",
   403: "Sign in with a token that may do this.",
   404: "Check the address.",

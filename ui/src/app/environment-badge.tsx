@@ -1,6 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { aboutQuery } from "@/api/queries";
+import { type EnvironmentKind, kindOf } from "@/app/environment";
+import { classes } from "@/components/classes";
 import { SafeText } from "@/components/safe-text";
+
+const TONES: Record<EnvironmentKind, string> = {
+  production: "bg-failed-soft text-failed",
+  development: "bg-completed-soft text-completed",
+  other: "bg-processing-soft text-processing",
+};
 
 /** Which queue this is, so that nobody takes production for staging. */
 export function EnvironmentBadge() {
@@ -10,9 +18,12 @@ export function EnvironmentBadge() {
     <span className="flex min-w-0 items-center gap-2">
       {about.environment && (
         <span
-          data-environment=""
+          data-environment={kindOf(about.environment)}
           title="The environment of this server"
-          className="max-w-40 truncate rounded-full border border-line-strong bg-accent-soft px-2 py-0.5 font-semibold text-accent text-xs"
+          className={classes(
+            "max-w-40 truncate rounded-full border border-current px-2 py-0.5 font-semibold text-xs",
+            TONES[kindOf(about.environment)],
+          )}
         >
           <SafeText text={about.environment} max={60} />
         </span>

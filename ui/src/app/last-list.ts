@@ -19,6 +19,19 @@ export function lastList(): ListSearch {
   return last;
 }
 
+let lastTask: string | null = null;
+
+export function rememberTask(id: string): void {
+  lastTask = id;
+}
+
+/** The task whose page was left last, once: its row gets the focus back. */
+export function takeLastTask(): string | null {
+  const taken = lastTask;
+  lastTask = null;
+  return taken;
+}
+
 function stored(): ListSearch {
   try {
     const found: unknown = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");

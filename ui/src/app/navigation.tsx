@@ -14,17 +14,18 @@ const ITEMS: readonly Item[] = [
   { to: "/types", label: "Types", icon: Shapes },
 ];
 
+/** Where there is less room, its icons alone. */
 export function Sidebar() {
   return (
-    <div className="sticky top-0 hidden h-screen flex-col border-r bg-surface p-3 md:flex">
-      <div className="mb-4 flex h-6 items-center gap-2 px-2 font-semibold text-sm">
+    <div className="sticky top-0 hidden h-screen flex-col border-r bg-surface px-2 py-3 md:flex lg:px-3">
+      <div className="mb-4 flex h-6 items-center gap-2 px-2.5 font-semibold text-sm lg:px-2">
         <span
           className="grid size-5 place-items-center rounded-md bg-accent text-2xs text-on-accent"
           aria-hidden="true"
         >
           ✓
         </span>
-        tasklib
+        <span className="max-lg:sr-only">tasklib</span>
       </div>
       <nav aria-label="Pages">
         <ul className="space-y-0.5">
@@ -32,10 +33,11 @@ export function Sidebar() {
             <li key={to}>
               <Link
                 to={to}
-                className="flex h-8 items-center gap-2.5 rounded-md px-2 text-dim hover:bg-raised hover:text-text aria-[current=page]:bg-raised aria-[current=page]:font-medium aria-[current=page]:text-text"
+                title={label}
+                className="flex h-8 items-center gap-2.5 rounded-md px-3 text-dim lg:px-2 hover:bg-raised hover:text-text aria-[current=page]:bg-raised aria-[current=page]:font-medium aria-[current=page]:text-text"
               >
-                <Icon className="size-4" aria-hidden="true" />
-                {label}
+                <Icon className="size-4 shrink-0" aria-hidden="true" />
+                <span className="max-lg:sr-only">{label}</span>
               </Link>
             </li>
           ))}

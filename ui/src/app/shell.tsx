@@ -35,7 +35,7 @@ function Frame() {
     { key: "?", label: "Show these keys", run: () => setHelp(true) },
   ]);
   return (
-    <div className="md:grid md:min-h-screen md:grid-cols-[12.5rem_minmax(0,1fr)]">
+    <div className="md:grid md:min-h-screen md:grid-cols-[3.5rem_minmax(0,1fr)] lg:grid-cols-[12.5rem_minmax(0,1fr)]">
       <button
         type="button"
         onClick={() => main.current?.focus()}
@@ -75,7 +75,8 @@ function useFocusOnNewPage(main: React.RefObject<HTMLElement | null>): void {
   useEffect(() => {
     if (shown.current === path) return;
     shown.current = path;
-    main.current?.focus({ preventScroll: true });
+    // A page may have put it on a place of its own.
+    if (!main.current?.querySelector("[data-row]:focus")) main.current?.focus({ preventScroll: true });
   }, [path, main]);
 }
 

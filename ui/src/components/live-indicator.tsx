@@ -10,7 +10,11 @@ const LOOKS: Record<LiveState, { label: string; dot: string; hint: string }> = {
   connecting: { label: "Connecting", dot: "bg-processing", hint: "Waiting for the server." },
   paused: { label: "Paused", dot: "bg-cancelled", hint: "What you see stands still. Click to go on." },
   hidden: { label: "Waiting", dot: "bg-cancelled", hint: "Stopped while this tab is hidden." },
-  polling: { label: "Every 5 s", dot: "bg-processing", hint: "The live stream was refused; reading now and then." },
+  polling: {
+    label: "Every 5 s",
+    dot: "bg-processing",
+    hint: "There are enough live streams already; this window reads now and then.",
+  },
 };
 
 /** Says whether the page updates itself; pauses that, and reads everything at once. */

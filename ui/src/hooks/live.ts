@@ -5,6 +5,7 @@ import { parse, plain } from "@/api/exact";
 import type { Stats } from "@/api/model";
 import { addressOf } from "@/api/place";
 import { statsQuery } from "@/api/queries";
+import { OpenStreams } from "@/hooks/open-streams";
 import { changed, type StatsChanges } from "@/hooks/stats-changes";
 
 export type LiveState = "live" | "connecting" | "paused" | "hidden" | "polling";
@@ -13,11 +14,16 @@ const READ_AGAIN_MS = 1000;
 const RECONNECT_MS = 10_000;
 const POLL_MS = 5000;
 const HEARTBEATS_MS = 5000;
+const MOST_STREAMS = 4;
+const ANSWERS_MS = 100;
 
 export class Live {
   state: LiveState = "connecting";
   private paused = false;
   private stream: EventSource | null = null;
+  private readonly streams = new OpenStreams();
+  private opening: ReturnType<typeof setTimeout> | undefined;
+  private interrupted = false;
   private lastRead = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private reconnect: ReturnType<typeof setTimeout> | undefined;
@@ -57,21 +63,34 @@ export class Live {
     if (this.paused || document.hidden) {
       this.close();
       this.become(this.paused ? "paused" : "hidden");
-    } else if (!this.stream) {
+    } else if (!this.stream && this.opening === undefined) {
       const returned = this.state === "hidden";
       this.open();
       if (returned) this.refresh();
     }
   };
 
+  /** A window beyond those that may have a stream reads now and then, until one of them is closed. */
   private open(): void {
-    this.become("connecting");
+    if (this.state !== "polling") this.become("connecting");
+    this.streams.ask();
+    this.opening = setTimeout(() => {
+      this.opening = undefined;
+      if (this.streams.others < MOST_STREAMS) this.connect();
+      else this.refused();
+    }, ANSWERS_MS);
+  }
+
+  private connect(): void {
+    this.streams.held = true;
     const stream = new EventSource(addressOf("api/events"));
     this.stream = stream;
     this.heartbeats = setInterval(this.beat, HEARTBEATS_MS);
     stream.addEventListener("open", () => {
       clearInterval(this.poll);
       this.become("live");
+      if (this.interrupted) this.refresh();
+      this.interrupted = false;
     });
     stream.addEventListener("stats", (event) => {
       this.queries.setQueryData(statsQuery.queryKey, plain(parse(event.data)) as Stats);
@@ -89,12 +108,13 @@ export class Live {
     });
     stream.addEventListener("problem", () => this.moved());
     stream.addEventListener("error", () => {
+      this.interrupted = true;
       if (stream.readyState === EventSource.CLOSED) this.refused();
       else this.become("connecting"); // the browser tries again by itself
     });
   }
 
-  /** The server did not want another stream, or wants us to sign in again; asking for the session finds out which. */
+  /** There are enough streams, or the server wants us to sign in again; asking for the session finds out which. */
   private refused(): void {
     this.close();
     this.become("polling");
@@ -112,6 +132,9 @@ export class Live {
   private close(): void {
     this.stream?.close();
     this.stream = null;
+    this.streams.held = false;
+    clearTimeout(this.opening);
+    this.opening = undefined;
     clearTimeout(this.timer);
     clearTimeout(this.reconnect);
     clearInterval(this.poll);

@@ -6,7 +6,7 @@ import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
 import { TasksWith } from "@/pages/task/list-link";
 import { Tags } from "@/pages/task/tags";
-import { latestRun } from "@/pages/tasks/ran";
+import { firstDue, latestRun } from "@/pages/tasks/ran";
 import { duration } from "@/text/time";
 
 /** What is known of the task, besides what it carries. */
@@ -20,12 +20,12 @@ export function Details({ task }: { task: TaskDetail }) {
         </Item>
         <Item label="Priority">{task.priority}</Item>
         <Time label="Created" at={task.createdAt} />
-        <Time label="Scheduled" at={task.runAfter} />
+        <Time label="Scheduled" at={firstDue(task)} />
         <Time label="Started" at={task.lastAttemptAt} />
         <Time label="Next retry" at={task.nextRetryAt} />
         <Time label="Finished" at={task.completedAt} />
         {run && (
-          <Item label={run.to ? "Duration" : "Running for"}>
+          <Item label="Claimed for">
             <Duration {...run} />
           </Item>
         )}

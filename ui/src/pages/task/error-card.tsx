@@ -6,7 +6,7 @@ import { Card } from "@/components/card";
 import { classes } from "@/components/classes";
 import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
-import { lastLine } from "@/text/last-line";
+import { CUT_NOTE, isCut, lastLine } from "@/text/last-line";
 
 const TITLES: Record<string, string> = { failed: "Error", cancelled: "Stopped" };
 
@@ -55,6 +55,7 @@ export function ErrorCard({ task, error }: { task: TaskDetail; error: string }) 
           tabIndex={0}
           className="max-h-[36rem] overflow-auto rounded-b-lg border-t px-4 py-3"
         >
+          {isCut(error) && <p className="mb-2 text-dim">{CUT_NOTE}</p>}
           <SafeText
             as="pre"
             text={error}

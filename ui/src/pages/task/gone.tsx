@@ -9,10 +9,17 @@ import { PageHeader } from "@/components/page-header";
 import { SafeText } from "@/components/safe-text";
 import { RelativeTime } from "@/components/times";
 import { BackToList } from "@/pages/task/list-link";
+import { isId } from "@/pages/tasks/search/filter";
+
+const MAYBE = {
+  gone: "It may have been deleted, or cleaned up by age.",
+  misspelt:
+    "IDs have 36 characters, such as 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10. Check the address, or search for the task.",
+};
 
 /** There is no such task, or no longer; the audit trail may know who deleted it. */
 export function Gone({ taskId }: { taskId: string }) {
-  const { data } = useQuery(auditQuery({ taskId }));
+  const { data } = useQuery({ ...auditQuery({ taskId }), enabled: isId(taskId) });
   const deleted = data?.entries.find(({ action }) => action === "delete");
   return (
     <>
@@ -43,7 +50,7 @@ export function Gone({ taskId }: { taskId: string }) {
                 .
               </>
             ) : (
-              "It may have been deleted, or cleaned up by age."
+              MAYBE[isId(taskId) ? "gone" : "misspelt"]
             )}
           </EmptyState>
         </div>

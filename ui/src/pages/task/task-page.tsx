@@ -23,11 +23,16 @@ import { StopNotice } from "@/pages/task/stop-notice";
 import { TaskHeader } from "@/pages/task/task-header";
 import { TimelineCard } from "@/pages/task/timeline-card";
 import { WaitingPanel } from "@/pages/task/waiting-panel";
+import { isId } from "@/pages/tasks/search/filter";
 
 const route = getRouteApi("/tasks/$taskId");
 
 export function TaskPage() {
   const { taskId } = route.useParams();
+  return isId(taskId) ? <TaskWithId taskId={taskId} /> : <Gone taskId={taskId} />;
+}
+
+function TaskWithId({ taskId }: { taskId: string }) {
   const { state: live } = useLive();
   const {
     data: task,

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { TaskDetail } from "@/api/model";
 import { countdown } from "@/pages/task/countdown";
 import { readAgainIn } from "@/pages/task/freshness";
-import { lastLine } from "@/text/last-line";
+import { isCut, lastLine } from "@/text/last-line";
 
 it.each([
   [61_000, "in 1m 1s"],
@@ -19,6 +19,11 @@ it.each([
   ["one line", "one line"],
   ["   ", ""],
 ])("the line that says it of %j is %j", (error, line) => expect(lastLine(error)).toBe(line));
+
+it("knows an error of which the middle was cut when it was stored", () => {
+  expect(isCut("Traceback:\n  File x\n... cut ...\nValueError: boom")).toBe(true);
+  expect(isCut("Traceback:\n  File x\nValueError: cut")).toBe(false);
+});
 
 it("reads a task again when its time comes, and what is over never", () => {
   const waiting = (until: string | null) =>

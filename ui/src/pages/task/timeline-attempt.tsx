@@ -1,17 +1,18 @@
-import { Ban, CircleCheck, CircleX, LoaderCircle, type LucideIcon, Unplug } from "lucide-react";
+import { Ban, CircleCheck, CircleX, LoaderCircle, type LucideIcon, Unplug, Zap } from "lucide-react";
 import { memo } from "react";
 import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
 import { TasksWith } from "@/pages/task/list-link";
 import type { AttemptEvent, AttemptState } from "@/pages/task/timeline";
 import { TimelineItem } from "@/pages/task/timeline-item";
-import { lastLine } from "@/text/last-line";
+import { CUT_NOTE, isCut, lastLine } from "@/text/last-line";
 
 const LOOKS: Record<AttemptState, { icon: LucideIcon; tone: string; word: string }> = {
   running: { icon: LoaderCircle, tone: "text-processing", word: "running" },
   completed: { icon: CircleCheck, tone: "text-completed", word: "completed" },
   failed: { icon: CircleX, tone: "text-failed", word: "failed" },
   lost: { icon: Unplug, tone: "text-failed", word: "worker lost" },
+  crashed: { icon: Zap, tone: "text-failed", word: "its process died" },
   stopped: { icon: Ban, tone: "text-cancelled", word: "stopped as asked" },
 };
 
@@ -41,7 +42,7 @@ export const TimelineAttempt = memo(function TimelineAttempt({ attempt, of }: Ti
         <RelativeTime at={attempt.ended ?? attempt.started} />
         {attempt.started && (attempt.ended || attempt.state === "running") && (
           <>
-            {attempt.state === "running" ? " · for " : " · took "}
+            {" · claimed for "}
             <Duration from={attempt.started} to={attempt.ended} />
           </>
         )}
@@ -93,6 +94,7 @@ function AttemptError({ error }: { error: string }) {
         tabIndex={0}
         className="mt-1 max-h-80 overflow-auto rounded-md border bg-ground p-2"
       >
+        {isCut(error) && <p className="mb-1">{CUT_NOTE}</p>}
         <SafeText as="pre" text={error} multiline className="whitespace-pre! font-mono text-2xs text-text" />
       </section>
     </details>

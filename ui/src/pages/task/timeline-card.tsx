@@ -1,13 +1,16 @@
 import {
+  AlarmClock,
   Ban,
   CircleDot,
   Ellipsis,
   Hand,
   Hourglass,
+  Layers,
   type LucideIcon,
   Plus,
   RotateCcw,
   Trash2,
+  Undo2,
   User,
 } from "lucide-react";
 import type { ReactNode } from "react";
@@ -16,7 +19,7 @@ import { Card } from "@/components/card";
 import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, RelativeTime } from "@/components/times";
 import { Countdown } from "@/pages/task/countdown";
-import { type TimelineEvent, timelineOf } from "@/pages/task/timeline";
+import { type AttemptEvent, folded, type TimelineEvent, timelineOf } from "@/pages/task/timeline";
 import { TimelineAttempt } from "@/pages/task/timeline-attempt";
 import { TimelineItem } from "@/pages/task/timeline-item";
 import { plural } from "@/text/number";
@@ -33,15 +36,33 @@ export function TimelineCard({ task, audit, incomplete }: TimelineCardProps) {
     <Card title="Timeline">
       {incomplete && <p className="mb-3 text-dim">What operators did cannot be read now, and is missing here.</p>}
       <ol aria-label="Timeline, newest first">
-        {timelineOf(task, audit).map((event) =>
+        {folded(timelineOf(task, audit)).map((event) =>
           event.kind === "attempt" ? (
             <TimelineAttempt key={event.key} attempt={event} of={task.maxAttempts} />
+          ) : event.kind === "same" ? (
+            <Same key={event.key} attempts={event.events} of={task.maxAttempts} />
           ) : (
             <Event key={event.key} event={event} of={task.maxAttempts} />
           ),
         )}
       </ol>
     </Card>
+  );
+}
+
+/** What a row of equal failures would say again and again. The browser's own disclosure: its search opens it. */
+function Same({ attempts, of }: { attempts: readonly AttemptEvent[]; of: number }) {
+  return (
+    <TimelineItem icon={Layers} tone="text-failed" title={`${plural(attempts.length, "earlier attempt")} ended alike`}>
+      <details>
+        <summary className="rounded hover:bg-raised">Show them</summary>
+        <ol aria-label="Attempts that ended alike" className="mt-2">
+          {attempts.map((attempt) => (
+            <TimelineAttempt key={attempt.key} attempt={attempt} of={of} />
+          ))}
+        </ol>
+      </details>
+    </TimelineItem>
   );
 }
 
@@ -91,6 +112,17 @@ function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" 
           title={event.again ? "Cancelled before it ran again" : "Cancelled before it ran"}
         >
           <RelativeTime at={event.at} /> <Faint at={event.at} />
+        </TimelineItem>
+      );
+    case "released":
+      return (
+        <TimelineItem
+          icon={event.until ? AlarmClock : Undo2}
+          tone="text-pending"
+          title={event.until ? "Snoozed by its handler" : "Given back by its worker"}
+        >
+          <RelativeTime at={event.at} /> <Faint at={event.at} />
+          <span className="block">The attempt does not count.</span>
         </TimelineItem>
       );
     case "gap":

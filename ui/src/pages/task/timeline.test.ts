@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { Attempt, AuditEntry, TaskDetail } from "@/api/model";
-import { type TimelineEvent, timelineOf } from "@/pages/task/timeline";
+import { folded, type TimelineEvent, timelineOf } from "@/pages/task/timeline";
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 0, 1, 12, 0, seconds)).toISOString();
 
@@ -55,6 +55,8 @@ function word(event: TimelineEvent): string {
       return `next ${event.number} ${event.cause}`;
     case "operator":
       return `${event.actor} ${event.action}${event.running ? " running" : ""}${event.bulk ? " bulk" : ""}`;
+    case "released":
+      return event.until ? `snoozed ${event.at} ${event.until}` : `given back ${event.at}`;
     case "gap":
       return `gap ${event.count}`;
     case "cancelled":
@@ -101,6 +103,42 @@ it("knows whether a cancelled task ran at that time", () => {
   const stopped = { status: "cancelled", completedAt: at(9), history: [failure(1, 8)] };
   expect(told(stopped)).toEqual(["stopped 1 final", "submitted"]);
   expect(told({ ...stopped, cancelRequestedAt: at(8) })).toEqual(["stopped 1 final", "asked", "submitted"]);
+});
+
+it("tells a child process that died from a worker that was lost", () => {
+  const error = "ChildProcessDied: the process that ran this task ended with signal 9";
+  const history = [failure(1, 1, { lost: true, error }), failure(2, 3, { lost: true, error: "WorkerLost: worker w" })];
+  expect(told({ status: "failed", attempts: 2, completedAt: at(4), history })).toEqual([
+    "lost 2 final",
+    "crashed 1",
+    "submitted",
+  ]);
+});
+
+it("tells of a snooze, and of an attempt that was given back", () => {
+  const pending = { status: "pending", lastAttemptAt: at(1), updatedAt: at(2) };
+  const waitingFor: TaskDetail["waitingFor"] = [{ cause: "scheduled", text: "", until: at(60) }];
+  const snoozed = timelineOf(task({ ...pending, runAfter: at(60), waitingFor }), []);
+  expect(snoozed.map(word)).toEqual(["next 1 scheduled", `snoozed ${at(2)} ${at(60)}`, "submitted"]);
+  expect(snoozed.at(-1)).toMatchObject({ runAfter: null });
+  expect(told(pending)).toEqual(["next 1 due", `given back ${at(2)}`, "submitted"]);
+  const retried = { ...pending, runAfter: at(3), updatedAt: at(3), history: [failure(1, 1)] };
+  expect(told(retried, [deed("retry", 3)])).toEqual(["next 1 due", "ada retry", "failed 1", "submitted"]);
+});
+
+it("folds neighbours that say the same, and keeps what is open when one more comes", () => {
+  const history = Array.from({ length: 5 }, (_, index) => failure(index + 1, 2 * index));
+  const many = (attempts: number) =>
+    folded(
+      timelineOf(task({ status: "failed", attempts, nextRetryAt: at(90), history: history.slice(0, attempts) }), []),
+    );
+  const words = many(5).map((each) => (each.kind === "same" ? `${each.events.length} more` : word(each)));
+  expect(words).toEqual(["next 6 retry", "failed 5", "4 more", "submitted"]);
+  expect(many(5)[2]?.key).toBe(many(4)[2]?.key);
+  expect(many(2).map(({ kind }) => kind)).toEqual(["next", "attempt", "attempt", "submitted"]);
+  const other = [...history.slice(0, 4), failure(5, 8, { error: "another" })];
+  const mixed = folded(timelineOf(task({ status: "failed", attempts: 5, nextRetryAt: at(90), history: other }), []));
+  expect(mixed.map(({ kind }) => kind)).toEqual(["next", "attempt", "attempt", "same", "submitted"]);
 });
 
 it("weaves in what operators did", () => {

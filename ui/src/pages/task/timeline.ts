@@ -1,8 +1,10 @@
 /** What happened to a task and what comes next, newest first: its attempts, with what operators did in between. */
 import type { Attempt, AuditEntry, TaskDetail } from "@/api/model";
 import { isFinished } from "@/pages/task/state";
+import { firstDue } from "@/pages/tasks/ran";
+import { lastLine } from "@/text/last-line";
 
-export type AttemptState = "running" | "completed" | "failed" | "lost" | "stopped";
+export type AttemptState = "running" | "completed" | "failed" | "lost" | "crashed" | "stopped";
 
 export interface AttemptEvent {
   kind: "attempt";
@@ -25,9 +27,19 @@ export type TimelineEvent =
   | { kind: "asked"; key: string; at: string }
   /** While it waited: for its first attempt, or for another. */
   | { kind: "cancelled"; key: string; at: string | null; again: boolean }
+  /** An attempt that does not count: snoozed until a time, or given back by a worker that stopped. */
+  | { kind: "released"; key: string; at: string; until: string | null }
   | { kind: "gap"; key: string; count: number }
   | { kind: "submitted"; key: string; at: string; runAfter: string | null };
 
+/** Attempts that say the same as the newer one above them. */
+export interface SameEvents {
+  kind: "same";
+  key: string;
+  events: AttemptEvent[];
+}
+
+const FOLD_FROM = 2; // fewer take no more room than the line that stands for them
 const SAME_MOMENT_MS = 5;
 const NOTED_WITHIN_MS = 5000; // between what an operator did and its entry in the audit trail
 
@@ -48,6 +60,29 @@ export function timelineOf(task: TaskDetail, audit: readonly AuditEntry[]): Time
   // Sorting is stable: what has the same time, or none, stays in the order above.
   const ordered = placed.sort(([one], [other]) => one - other || 0).map(([, event]) => event);
   return withOwnKeys(ordered).reverse();
+}
+
+/** With neighbours that failed alike folded: the newest is shown, the others stand behind their number. */
+export function folded(events: readonly TimelineEvent[]): (TimelineEvent | SameEvents)[] {
+  const found: (TimelineEvent | SameEvents)[] = [];
+  let at = 0;
+  while (at < events.length) {
+    const first = events[at] as TimelineEvent;
+    let end = at + 1;
+    while (end < events.length && isAlike(first, events[end])) end += 1;
+    const others = events.slice(at + 1, end) as AttemptEvent[];
+    found.push(first);
+    // Its key is that of the oldest: it stays when one more comes.
+    if (others.length >= FOLD_FROM) found.push({ kind: "same", key: `same ${others.at(-1)?.key}`, events: others });
+    else found.push(...others);
+    at = end;
+  }
+  return found;
+}
+
+function isAlike(one: TimelineEvent, other: TimelineEvent | undefined): boolean {
+  if (one.kind !== "attempt" || other?.kind !== "attempt" || !one.error) return false;
+  return one.state === other.state && lastLine(one.error) === lastLine(other.error);
 }
 
 /** Rows edited by hand may say the same twice. */
@@ -77,7 +112,7 @@ function attemptsOf(task: TaskDetail): Placed[] {
         kind: "attempt",
         key: `attempt ${entry.started ?? index} ${entry.attempt}`,
         number: entry.attempt ?? null,
-        state: last && wasStopped(task, entry) ? "stopped" : entry.lost ? "lost" : "failed",
+        state: last && wasStopped(task, entry) ? "stopped" : howFailed(entry),
         worker: entry.worker ?? null,
         started: entry.started ?? null,
         ended: entry.ended ?? null,
@@ -88,6 +123,11 @@ function attemptsOf(task: TaskDetail): Placed[] {
     before = entry;
   });
   return found;
+}
+
+function howFailed(entry: Attempt): AttemptState {
+  if (!entry.lost) return "failed";
+  return entry.error?.startsWith("ChildProcessDied:") ? "crashed" : "lost";
 }
 
 /** What the row itself says of now, or of the end. */
@@ -115,11 +155,22 @@ function latestOf(task: TaskDetail): Placed[] {
       return task.nextRetryAt && !isFinished(task) ? [[now, next(task, "retry", task.nextRetryAt)]] : [];
     case "pending": {
       const scheduled = task.waitingFor.find(({ cause }) => cause === "scheduled");
-      return [[now, scheduled ? next(task, "scheduled", scheduled.until) : next(task, "due", null)]];
+      return [
+        ...releasedOf(task),
+        [now, scheduled ? next(task, "scheduled", scheduled.until) : next(task, "due", null)],
+      ];
     }
     default:
       return [];
   }
+}
+
+/** A waiting task whose latest attempt has left no entry in the history: it was snoozed, or given back. */
+function releasedOf(task: TaskDetail): Placed[] {
+  const begun = timeOf(task.lastAttemptAt);
+  if (begun === null || timeOf(task.history.at(-1)?.started) === begun) return [];
+  const until = (timeOf(task.runAfter) ?? begun) > begun ? task.runAfter : null;
+  return [[timeOf(task.updatedAt) ?? begun, { kind: "released", key: "released", at: task.updatedAt, until }]];
 }
 
 function next(task: TaskDetail, cause: "retry" | "scheduled" | "due", at: string | null): TimelineEvent {
@@ -174,7 +225,7 @@ function wasStopped(task: TaskDetail, last: Attempt | undefined): boolean {
 
 /** A retry by hand moves the time at which a task is due, so only without one is it what was asked for at first. */
 function firstRun(task: TaskDetail, audit: readonly AuditEntry[]): string | null {
-  return audit.some(({ action }) => action === "retry") ? null : task.runAfter;
+  return audit.some(({ action }) => action === "retry") ? null : firstDue(task);
 }
 
 function isBulk(detail: unknown): boolean {

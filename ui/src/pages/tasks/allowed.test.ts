@@ -3,7 +3,7 @@ import type { BulkAction, Task } from "@/api/model";
 import { commonObstacle, obstacle } from "@/pages/tasks/allowed";
 import { looksSame } from "@/pages/tasks/looks-same";
 import { newerThan } from "@/pages/tasks/newer";
-import { latestRun } from "@/pages/tasks/ran";
+import { firstDue, latestRun } from "@/pages/tasks/ran";
 import { rangeOf } from "@/pages/tasks/range";
 
 function task(given: Partial<Task>): Task {
@@ -41,6 +41,17 @@ it("measures the latest attempt, not the time since", () => {
   expect(latestRun(task({ status: "completed", lastAttemptAt: started, completedAt: OVER, history }))?.to).toBe(OVER);
   const cancelledLater = task({ status: "cancelled", lastAttemptAt: started, completedAt: OVER, history });
   expect(latestRun(cancelledLater)?.to).toBe("2030-01-01T00:00:05Z");
+});
+
+it("does not take the time of a retry or a snooze for the one that was asked for at first", () => {
+  const started = "2030-01-01T00:00:10Z";
+  const [before, after] = ["2030-01-01T00:00:00Z", "2030-01-01T00:05:00Z"];
+  const history = [{ attempt: 1, worker: "w", started, ended: started, error: "x", lost: false }];
+  expect(firstDue(task({ runAfter: null, lastAttemptAt: null }))).toBeNull();
+  expect(firstDue(task({ runAfter: after, lastAttemptAt: null }))).toBe(after);
+  expect(firstDue(task({ runAfter: before, lastAttemptAt: started }))).toBe(before);
+  expect(firstDue(task({ runAfter: after, lastAttemptAt: started }))).toBeNull();
+  expect(firstDue(task({ runAfter: after, lastAttemptAt: "2030-01-01T00:06:00Z", history }))).toBeNull();
 });
 
 it("draws a row anew when something that it shows has changed", () => {

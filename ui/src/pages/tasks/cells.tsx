@@ -1,5 +1,6 @@
 /** What the columns of the table and the cards on a phone show of a task. */
 import { Link } from "@tanstack/react-router";
+import { now } from "@/api/clock";
 import type { Task } from "@/api/model";
 import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
@@ -38,10 +39,11 @@ export function TypeCell({ task }: { task: Task }) {
 /** With what it waits for, where time alone ends it. */
 export function StatusCell({ task }: { task: Task }) {
   const until = task.status === "failed" ? task.nextRetryAt : task.status === "pending" ? task.runAfter : null;
+  const coming = until && Date.parse(until) > now(); // what is due waits for a worker, not for a time
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
       <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt} />
-      {until && <RelativeTime at={until} className="text-dim text-xs" />}
+      {coming && <RelativeTime at={until} className="text-dim text-xs" />}
       {task.status === "processing" && task.cancelRequestedAt && <span className="text-dim text-xs">stopping</span>}
     </span>
   );
@@ -64,7 +66,7 @@ export function AgeCell({ task }: { task: Task }) {
   return <Duration from={task.createdAt} to={task.completedAt} />;
 }
 
-export function DurationCell({ task }: { task: Task }) {
+export function ClaimedCell({ task }: { task: Task }) {
   const run = latestRun(task);
   return run ? <Duration from={run.from} to={run.to} /> : <span className="text-faint">–</span>;
 }

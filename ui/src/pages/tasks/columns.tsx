@@ -4,8 +4,8 @@ import { Checkbox } from "@/components/field";
 import {
   AgeCell,
   AttemptsCell,
+  ClaimedCell,
   CreatedCell,
-  DurationCell,
   IdCell,
   StatusCell,
   shortId,
@@ -32,9 +32,13 @@ const shown: ColumnDef<Task>[] = [
     cell: ({ row }) => <AgeCell task={row.original} />,
   }),
   column.display({
-    id: "duration",
-    header: () => <span title="How long the latest attempt took, or has taken until now">Duration</span>,
-    cell: ({ row }) => <DurationCell task={row.original} />,
+    id: "claimed",
+    header: () => (
+      <span title="The latest attempt, from its claim to its end or until now. It may wait in its worker for a moment; how long handlers run is on the page Stats">
+        Claimed for
+      </span>
+    ),
+    cell: ({ row }) => <ClaimedCell task={row.original} />,
   }),
   column.display({ id: "worker", header: "Worker", cell: ({ row }) => <WorkerCell task={row.original} /> }),
 ];

@@ -6,7 +6,14 @@ export interface Span {
   to: string | null;
 }
 
-/** When the latest attempt ran; null for a task that waits for its first, or anew. */
+/** The time it was to run at, as it was submitted; null for at once. A retry and a snooze move that time, which is then
+ * later than an attempt that had begun. */
+export function firstDue(task: Task): string | null {
+  const begun = task.history[0]?.started ?? task.lastAttemptAt;
+  return task.runAfter && begun && Date.parse(task.runAfter) > Date.parse(begun) ? null : task.runAfter;
+}
+
+/** When the latest attempt was claimed and settled; null for a task that waits for its first, or anew. */
 export function latestRun(task: Task): Span | null {
   if (task.status === "processing") return task.lastAttemptAt ? { from: task.lastAttemptAt, to: null } : null;
   if (task.status === "pending" || !task.lastAttemptAt) return null;

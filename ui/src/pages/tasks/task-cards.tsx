@@ -3,7 +3,7 @@ import { memo } from "react";
 import type { Task } from "@/api/model";
 import { classes } from "@/components/classes";
 import { Checkbox } from "@/components/field";
-import { AttemptsCell, CreatedCell, DurationCell, IdCell, StatusCell, shortId, TypeCell } from "@/pages/tasks/cells";
+import { AttemptsCell, ClaimedCell, CreatedCell, IdCell, StatusCell, shortId, TypeCell } from "@/pages/tasks/cells";
 import { looksSame } from "@/pages/tasks/looks-same";
 import { RowMenu } from "@/pages/tasks/row-menu";
 
@@ -65,8 +65,8 @@ const TaskCard = memo(
               <AttemptsCell task={task} />
             </span>
             <span>
-              <span className="sr-only">Duration </span>
-              <DurationCell task={task} />
+              <span className="sr-only">Claimed for </span>
+              <ClaimedCell task={task} />
             </span>
           </div>
         </div>

@@ -2,6 +2,7 @@ import { getCoreRowModel, useReactTable } from "@tanstack/react-table";
 import { ArrowUp } from "lucide-react";
 import { useEffect, useRef } from "react";
 import type { BulkAction, Task } from "@/api/model";
+import { takeLastTask } from "@/app/last-list";
 import { Button } from "@/components/button";
 import { Card } from "@/components/card";
 import { classes } from "@/components/classes";
@@ -40,7 +41,7 @@ export function TaskList(props: TaskListProps) {
   const { tasks, range, total, outdated, newTasks, onShowNew, onOpen, onAct, selection, handlers, forget, paging } =
     props;
   const { mayOperate } = useSession();
-  const wide = useMedia("(min-width: 48rem)");
+  const wide = useMedia("(min-width: 54rem)");
   const list = useRef<HTMLDivElement>(null);
   const table = useReactTable({
     data: tasks,
@@ -54,6 +55,7 @@ export function TaskList(props: TaskListProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: other tasks may mean that the row with the focus is gone
   useEffect(() => forget(false), [forget, tasks]);
   useEffect(() => () => forget(true), [forget]);
+  useEffect(() => focusLastTask(list.current), []);
   useRowKeys({
     list,
     onOpen,
@@ -101,4 +103,10 @@ export function TaskList(props: TaskListProps) {
       </div>
     </Card>
   );
+}
+
+/** Who comes back from a task goes on from its row. */
+function focusLastTask(list: HTMLElement | null): void {
+  const id = takeLastTask();
+  if (id) list?.querySelector<HTMLElement>(`[data-row="${CSS.escape(id)}"]`)?.focus({ preventScroll: true });
 }

@@ -8,13 +8,13 @@ import { looksSame } from "@/pages/tasks/looks-same";
 /** Fixed, so that no column moves when a text in it grows. What is left is the type's. */
 const WIDTHS: Record<string, string> = {
   select: "w-9 pr-0",
-  id: "w-34",
+  id: "w-37",
   type: "",
-  status: "w-55",
-  attempts: "w-18",
+  status: "w-60",
+  attempts: "w-20 max-lg:hidden",
   created: "w-21",
   age: "w-18 max-xl:hidden",
-  duration: "w-20 max-lg:hidden",
+  claimed: "w-22 max-xl:hidden",
   worker: "w-26 max-xl:hidden",
   actions: "w-10 px-1!",
 };

@@ -6,8 +6,8 @@ import { FigureLink, Limits, Pause, TypeName, type TypeProps } from "@/pages/typ
 export const TypeRow = memo(function TypeRow(props: TypeProps) {
   const { type } = props;
   return (
-    <Row data-type={type.type}>
-      <Cell className="sticky left-0 min-w-44 max-w-80 bg-surface">
+    <Row data-type={type.type} className="bg-surface hover:bg-raised!">
+      <Cell className="sticky left-0 min-w-44 max-w-80 bg-inherit">
         <TypeName type={type} />
       </Cell>
       {figuresOf(type).map((figure) => (

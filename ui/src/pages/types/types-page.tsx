@@ -22,7 +22,7 @@ const FILTER_FROM = 8;
 export function TypesPage() {
   const { data, error, refetch } = useQuery(typesQuery);
   const { mayOperate } = useSession();
-  const narrow = useMedia("(width < 48rem)");
+  const narrow = useMedia("(width < 72rem)");
   const [sorting, setSorting] = useState<Sorting>({ column: "type", descending: false });
   const [filter, setFilter] = useState("");
   const [limits, setLimits] = useState<string | null>(null);

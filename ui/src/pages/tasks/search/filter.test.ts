@@ -36,6 +36,8 @@ it.each<[string, Partial<Filter>]>([
   [`id:${ID} ${ID}`, { ids: [ID] }],
   ["worker:host-1", { worker: "host-1" }],
   ["finished:no", { finished: false }],
+  ["finished:false", { finished: false }],
+  ["finished:TRUE", { finished: true }],
   ["last:24H", { last: "24h" }],
   ["ended:1H", { ended: "1h" }],
   ["failed:24h", { statuses: ["failed"], finished: true, ended: "24h" }],

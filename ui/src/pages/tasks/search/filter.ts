@@ -135,6 +135,9 @@ function readWord(value: string, had: Filter): Partial<Filter> {
   ]);
 }
 
+/** As people write it, and as the API takes it. */
+const YES_OR_NO: Record<string, boolean> = { yes: true, true: true, no: false, false: false };
+
 const READERS: Record<Qualifier, (value: string, had: Filter) => Partial<Filter>> = {
   type: (value, had) => {
     if (!value.endsWith("*")) return { types: union(had.types, [value]) };
@@ -161,8 +164,9 @@ const READERS: Record<Qualifier, (value: string, had: Filter) => Partial<Filter>
   },
   worker: (value, had) => ({ worker: once("worker", had.worker, value) }),
   finished: (value) => {
-    if (value !== "yes" && value !== "no") throw new Misread(`finished: is yes or no, not “${value}”.`);
-    return { finished: value === "yes" };
+    const finished = YES_OR_NO[value.toLowerCase()];
+    if (finished === undefined) throw new Misread(`finished: is yes or no, not “${value}”.`);
+    return { finished };
   },
   last: (value, had) => ({ last: once("last", had.last, readWindow("last", value)) }),
   ended: (value, had) => ({ ended: once("ended", had.ended, readWindow("ended", value)) }),
