@@ -123,9 +123,7 @@ def _searched(
         return places, between, None
     rest = replace(where, tags=None, tag_texts=None, error_text=None, ended_after=None, ended_before=None)
     if where.by_end and places == ["list_walked"]:
-        rest = replace(
-            rest, terminal=None
-        )  # nearly all are over, and how far it looks is said by the primary key alone
+        rest = replace(rest, terminal=None)  # nearly all are, and so the primary key alone says how far it looks
     most = values.SEARCHED_TASKS
     parameters = {**_conditions(rest), **between, **kinds}
     if places != ["list_walked"]:
