@@ -1,21 +1,25 @@
 """A line that is cut before a statement went out, or after it was carried out and before the answer came back."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from uuid import UUID
 
 import pytest
 
 from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
+from tasklib.core.lifecycle import Phase
 from tasklib.stores.sql.postgres import PostgresStore
-from tasklib.stores.values import ControlChange, Filter, Inserted
+from tasklib.stores.values import AuditEntry, ControlChange, Filter, Inserted
 from tests.conformance.builders import (
     WORKER_A,
     apply,
+    cancelled,
     claim,
     completed,
     failed,
     heartbeat_of,
+    in_phase,
     lease_of,
     new_task,
     submit,
@@ -207,3 +211,21 @@ async def test_a_silent_partition_lasts_no_longer_than_the_deadline(proxy: Proxy
     proxy.cut()
     assert await store.settle([completed(claims[0]), failed(claims[1])]) == [WriteResult.APPLIED] * 2
     await store.close()
+
+
+@faults
+async def test_an_action_in_doubt_has_one_entry(store: PostgresStore, proxy: Proxy, fault: Fault):
+    """Cut before the commit arrives, or before its answer does: the second try finds what the first one did."""
+
+    def of_ids(applied: Sequence[UUID]) -> list[AuditEntry]:
+        return [AuditEntry(actor="ada", action="act", task_id=task_id) for task_id in applied]
+
+    pending, done = await in_phase(store, Phase.PENDING), await in_phase(store, Phase.COMPLETED)
+    fault(proxy, b"COMMIT")
+    [cancel] = await store.settle([cancelled(pending)], audit=of_ids)
+    assert cancel in (WriteResult.APPLIED, WriteResult.DUPLICATE)
+    fault(proxy, b"COMMIT")
+    [delete] = await store.delete([(done.id, done.version)], audit=of_ids)
+    assert delete in (WriteResult.APPLIED, WriteResult.DUPLICATE)
+    assert proxy.faults == 2
+    assert [entry.task_id for entry in await store.list_audit()] == [done.id, pending.id]
