@@ -230,7 +230,7 @@ async def test_production_has_its_own_colour(serve: Serve, page: Page, axe: Axe)
     await in_both_themes(page, axe)
 
 
-@pytest.mark.parametrize("width", [800, 900, 1000, 1100])
+@pytest.mark.parametrize("width", [800, 900, 1000, 1100, 1160])
 async def test_no_table_is_cut_on_a_small_screen(site: Site, page: Page, width: int):
     await page.set_viewport_size({"width": width, "height": 800})
     for _ in range(2):

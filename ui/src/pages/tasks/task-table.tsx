@@ -13,8 +13,8 @@ const WIDTHS: Record<string, string> = {
   status: "w-60",
   attempts: "w-20 max-lg:hidden",
   created: "w-21",
-  age: "w-18 max-xl:hidden",
-  claimed: "w-22 max-xl:hidden",
+  age: "w-18 max-2xl:hidden",
+  claimed: "w-24 max-xl:hidden",
   worker: "w-26 max-xl:hidden",
   actions: "w-10 px-1!",
 };

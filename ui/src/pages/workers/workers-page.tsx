@@ -17,7 +17,7 @@ import { fleetOf, inOrder } from "@/pages/workers/worker-state";
 export function WorkersPage() {
   const [all, setAll] = useState(false);
   const { data, error, refetch } = useQuery(workersQuery(all ? { all } : {}));
-  const narrow = useMedia("(width < 72rem)");
+  const narrow = useMedia("(width < 80rem)");
   return (
     <>
       <PageHeader
