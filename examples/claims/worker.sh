@@ -24,7 +24,7 @@ while [ -z "$stopping" ]; do
   keep "$id" & keeper=$!
   if ! { result=$("$@" <<<"$claim" 2>"$errors") && post "/$id/complete" ", \"result\": $result"; }; then
     error=$(tail -c 2000 "$errors" | LC_ALL=C tr -c '[:print:]' ' ' | sed 's/[\\"]/\\&/g')
-    post "/$id/fail" ", \"error\": \"${error:-no result, or one that is no JSON}\""
+    post "/$id/fail" ", \"error\": \"${error:-no result, or one that is not JSON}\""
   fi
   kill "$keeper" 2>/dev/null
   wait "$keeper" 2>/dev/null

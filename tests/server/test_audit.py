@@ -1,12 +1,12 @@
 """An operator's action and its audit entry are one transaction: both are there, or neither."""
 
 import asyncio
-import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, NamedTuple
 
+import apsw
 import httpx
 import psycopg
 import pytest
@@ -91,14 +91,13 @@ def refused_by_postgres(server: str, schema: str) -> Iterator[None]:
 
 @contextmanager
 def refused_by_sqlite(path: str) -> Iterator[None]:
-    with sqlite3.connect(path) as connection:
+    # By apsw, as the store: a second SQLite library in this process would undo its locks.
+    with closing(apsw.Connection(path)) as connection:
         connection.execute(
             "CREATE TRIGGER no_entry BEFORE INSERT ON task_audit BEGIN SELECT RAISE(ABORT, 'no entry'); END"
         )
-    yield
-    with sqlite3.connect(path) as connection:
+        yield
         connection.execute("DROP TRIGGER no_entry")
-    connection.close()
 
 
 class Refusing(NamedTuple):
