@@ -97,7 +97,7 @@ def test_the_worker_in_curl(manager: TaskManager, server: Server, tmp_path: Path
         assert found[name].result == {"echo": payloads[name], "attempt": 1}, said.read_text()
     assert {name for name, task in found.items() if task.status == TaskStatus.FAILED} == {"fail", "no json"}
     assert found["fail"].error == 'it said "no" \\ twice and left '
-    assert "no JSON" in (found["no json"].error or "")
+    assert "not JSON" in (found["no json"].error or "")
     assert manager.get(other).attempts == 0
 
 
