@@ -121,9 +121,9 @@ class Heartbeat:
             in_flight = self._in_flight.snapshot()
         if in_flight and self._loop is not None:
             with suppress(RuntimeError):  # its loop is closed: the worker has ended
-                self._loop.call_soon_threadsafe(self._suspect, in_flight)
+                self._loop.call_soon_threadsafe(self._ask_about, in_flight)
 
-    def _suspect(self, in_flight: list[Execution]) -> None:
+    def _ask_about(self, in_flight: list[Execution]) -> None:
         self._maybe_cancelled.update(in_flight)
         self._called.set()
 

@@ -21,7 +21,7 @@ class LoopWatch:
         self._loop = loop
         self._flight_of = flight_of
         self._answered = True
-        self._culprit: RunningTask | None = None
+        self._blocking: RunningTask | None = None
         self._since = 0.0
         self._told = False
 
@@ -29,13 +29,13 @@ class LoopWatch:
         """To be called often. A loop that has not answered since the last look is busy with the task it was busy with
         then, if it still is with that one."""
         if self._answered:
-            self._answered, self._culprit, self._told = False, None, False
+            self._answered, self._blocking, self._told = False, None, False
             with suppress(RuntimeError):  # the loop is closed: the worker has ended
                 self._loop.call_soon_threadsafe(self._answer)
             return
         busy_with = asyncio.current_task(self._loop)
-        if busy_with is not self._culprit:
-            self._culprit, self._since = busy_with, now
+        if busy_with is not self._blocking:
+            self._blocking, self._since = busy_with, now
         elif busy_with is not None and not self._told and now - self._since >= BLOCKED_SECONDS:
             self._told = True
             self._tell(busy_with)
