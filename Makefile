@@ -8,7 +8,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test model bench house screenshots fmt clean guards faults chaos soak
+.PHONY: help install ui demo check test flaky model bench house screenshots fmt clean guards faults chaos soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: ui ## run the tests; ARGS='-k retry', JOBS=2
 	$(BIN)/python ui/build.py run test
 	$(BIN)/pytest -q -n $(or $(JOBS),$(PROCESSES)) $(ARGS)
+
+flaky: export PYTHONDONTWRITEBYTECODE :=
+flaky: ui ## run the slow tests again and again and name those that vary; RUNS=20, JOBS=8, ARGS=tests/worker
+	@$(BIN)/python -m tests.flaky --runs $(or $(RUNS),20) --jobs $(or $(JOBS),$(PROCESSES)) $(ARGS)
 
 model: install ## random steps on all engines against a model, and races, for longer; EXAMPLES=2000, TASKLIB_SEED=...
 	TASKLIB_MODEL_EXAMPLES=$(or $(EXAMPLES),300) TASKLIB_MODEL_SHRINK=1 TASKLIB_RACES=20 \
