@@ -24,7 +24,7 @@ NATS = "TASKLIB_TEST_NATS_URL"
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 1024**3
 _HERE = Path(__file__).parent
-_ORDER = {"ui": 0, "core": 2}
+_ORDER = {_HERE / "ui": 0, _HERE / "core": 2}
 _SECTION = 100_000
 """Characters of captured output that a report keeps."""
 
@@ -61,7 +61,7 @@ def _has_room_in_memory() -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Processes are given tests in this order: those of the dashboard to one of them, with one browser and one site of
     each engine; the shortest when there are few left, so that none works on alone."""
-    items.sort(key=lambda item: _ORDER.get(item.path.relative_to(_HERE).parts[0], 1))
+    items.sort(key=lambda item: _ORDER.get(item.path.parent, 1))
 
 
 def pytest_report_header() -> str:
