@@ -154,6 +154,12 @@ def is_terminal(task: Task) -> bool:
     return task.completed_at is not None
 
 
+def run_time(task: Task, now: datetime) -> float:
+    """Seconds that its latest attempt has taken, up to now if it runs; -1 for one that has not run."""
+    until = now if task.state == TaskState.RUNNING else task.completed_at
+    return -1.0 if task.started_at is None or until is None else (until - task.started_at).total_seconds()
+
+
 def last_line(error: str) -> str:
     """What a traceback says in the end."""
     return next((line.strip() for line in reversed(error.splitlines()) if line.strip()), "")
