@@ -114,6 +114,8 @@ TASK = Shape(
         "retry_policy": Kind.JSON,
         "history": Kind.JSON,
         "trace": Kind.TEXT,
+        "last_worker_id": Kind.TEXT,
+        "run_ms": Kind.INTEGER,
     },
 )
 
