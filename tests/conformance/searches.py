@@ -22,7 +22,7 @@ PAYLOADS: list[Any] = [
     {"order": {"id": 4711, "lines": [{"sku": "RED-7"}]}},
     {"order_id": [4711]},
     {"order_id": None, "paid": True},
-    ["a list", {"naïve": "ÄRGER \"quoted\" \\ ✓"}],
+    ["a list", {"naïve": 'ÄRGER "quoted" \\ ✓'}],
     "only text",
     {"order.id": 4711},
 ]
@@ -163,8 +163,7 @@ class Searches:
         for seconds in (5, 60, 1, 30):
             await submit(store, "work")
             running = await claim_one(store, "work")
-            store.clock_offset += seconds
-            await apply(store, completed(running))
+            await apply(store, completed(running, run_ms=seconds * 1000))
             ran.append(running.id)
         runs = (await in_phase(store, Phase.RUNNING, "runs")).id
         store.clock_offset += 45

@@ -99,7 +99,6 @@ async def test_the_longest_first(api: httpx.AsyncClient, engine: Engine):
     for milliseconds in (5_000, 60_000, 1_000):
         await submit(store)
         running = await claim_one(store)
-        store.clock_offset += milliseconds / 1000
         await apply(store, completed(running, run_ms=milliseconds))
         ids.append(str(running.id))
     assert await found(api, "sort=duration") == [ids[1], ids[0], ids[2]]
@@ -117,7 +116,7 @@ async def test_all_that_matches_as_a_file(api: httpx.AsyncClient, engine: Engine
     assert "hunter2" not in answer.text
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["id"] for row in rows] == [ship, charge]
-    assert (rows[1]["status"], rows[1]["error"]) == ("failed", "PayError: insufficient funds")
+    assert (rows[1]["status"], rows[1]["errorLine"]) == ("failed", "PayError: insufficient funds")
     assert json.loads(rows[1]["payload"]) == {"order_id": 4711, "password": "***"}
     assert (json.loads(rows[1]["tags"]), rows[0]["idempotencyKey"]) == ({"customer": 7}, "ship-4711")
     listed = (await api.get("/api/tasks?word=4711")).json()["tasks"]

@@ -28,7 +28,9 @@ def checked(where: Filter) -> Filter:
             check_tags(tags)
     for short in where.short_ids or ():
         if not _SHORT_ID.fullmatch(short):
-            raise InvalidOption(f"short_ids must have {SHORT_ID} digits, 0-9 and a-f, got {short!r:.60}", field="short_ids")
+            raise InvalidOption(
+                f"short_ids must have {SHORT_ID} digits, 0-9 and a-f, got {short!r:.60}", field="short_ids"
+            )
     for field in ("words", "payload_texts"):
         if len(getattr(where, field) or ()) > MOST_WORDS:
             raise InvalidOption(f"{field}: at most {MOST_WORDS} at once", field=field)

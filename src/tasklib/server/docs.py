@@ -6,7 +6,7 @@ from typing import Any
 
 from tasklib.server.claim_schemas import ClaimConflict
 from tasklib.server.problems import MEDIA_TYPE, TITLES
-from tasklib.server.schemas import Export, Problem
+from tasklib.server.schemas import Problem
 
 Responses = dict[int | str, dict[str, Any]]
 
@@ -40,7 +40,7 @@ def amend(schema: dict[str, Any]) -> dict[str, Any]:
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     for unused in ("HTTPValidationError", "ValidationError"):
         schemas.pop(unused, None)
-    for model in (Problem, ClaimConflict, Export):
+    for model in (Problem, ClaimConflict):
         own = model.model_json_schema(ref_template="#/components/schemas/{model}")
         schemas[model.__name__] = _inlined(own, schemas)
     schema["components"]["securitySchemes"] = {

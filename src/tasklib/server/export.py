@@ -15,7 +15,7 @@ from tasklib.core.csv_text import csv_line
 from tasklib.server.docs import problems
 from tasklib.server.events import Stream
 from tasklib.server.filters import of_query
-from tasklib.server.schemas import ExportFormat, ExportQuery, ListedTask
+from tasklib.server.schemas import Export, ExportFormat, ExportQuery, ListedTask
 from tasklib.server.service import Served, Service
 from tasklib.stores.values import Filter, Page
 
@@ -38,8 +38,9 @@ COLUMNS = (
     "last_attempt_at",
     "completed_at",
     "idempotency_key",
+    "run_ms",
     "tags",
-    "error",
+    "error_line",
     "payload",
     "result",
 )
@@ -51,12 +52,7 @@ _MEDIA = {ExportFormat.CSV: "text/csv; charset=utf-8", ExportFormat.JSON: "appli
     operation_id="export_tasks",
     response_class=StreamingResponse,
     responses={
-        200: {
-            "content": {
-                "text/csv": {"schema": {"type": "string"}},
-                "application/json": {"schema": {"$ref": "#/components/schemas/Export"}},
-            }
-        },
+        200: {"model": Export, "content": {"text/csv": {"schema": {"type": "string"}}}},
         **problems(429),
     },
 )

@@ -195,6 +195,7 @@ class ListedTask(TaskView):
     result_bytes: int = Field(default=0, description="Size of the whole as JSON; 0: there is none.")
     error_preview: str | None = Field(default=None, description=PREVIEW.format("error"))
     error_bytes: int = Field(default=0, description="Size of the whole; 0: there is none.")
+    error_line: str | None = Field(default=None, description="What the error says in the end, up to 200 characters.")
     history: list[Attempt] = Field(
         description="The latest entry only, its error cut after 200 characters, unless `fields` asks for all."
     )

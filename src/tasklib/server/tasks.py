@@ -110,9 +110,10 @@ async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> R
         look = service.engine.page_ended if by_end else service.engine.page
         page = await look(where, limit=query.limit, cursor=cursor, offset=query.offset)
     cap = WORD_COUNT_CAP if where.words else COUNT_CAP
-    seen_all = page.next_cursor is None and query.sort is not Sort.DURATION and query.cursor is None
-    if seen_all and (page.tasks or not query.offset):
-        total = Count(query.offset + len(page.tasks), False)  # all of it has been seen
+    looked_at_all = page.next_cursor is None or (query.sort is Sort.CREATED and len(page.tasks) < query.limit)
+    first = query.cursor is None and query.sort is not Sort.DURATION and (page.tasks or not query.offset)
+    if first and looked_at_all:  # a count would look at the same
+        total = Count(query.offset + len(page.tasks), page.next_cursor is not None)
     else:
         over = by_end and where.terminal is None
         total = await service.engine.count(replace(where, terminal=True) if over else where, cap)

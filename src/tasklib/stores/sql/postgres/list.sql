@@ -89,4 +89,4 @@ NOT EXISTS (
 )
 
 -- name: run_time
-CASE t.state WHEN 'running' THEN {now} ELSE t.completed_at END - t.started_at
+CASE t.state WHEN 'running' THEN extract(epoch FROM {now} - t.started_at) * 1000 ELSE t.run_ms END

@@ -68,4 +68,4 @@ NOT EXISTS (
 )
 
 -- name: run_time
-(julianday(CASE t.state WHEN 'running' THEN {now} ELSE t.completed_at END) - julianday(t.started_at))
+CASE t.state WHEN 'running' THEN (julianday({now}) - julianday(t.started_at)) * 86400000 ELSE t.run_ms END
