@@ -1,4 +1,4 @@
-"""Searches: words, values in payloads, keys and the ends of ids; what is masked in a list cannot be found; the longest."""
+"""Searches: words, values in payloads, keys, the ends of ids. What is masked in a list cannot be found. The longest."""
 
 from __future__ import annotations
 

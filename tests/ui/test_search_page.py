@@ -1,5 +1,5 @@
-"""An operator's jobs in the list: find what somebody calls about, act on exactly what one trouble broke; and the list as
-people like it: columns, order, saved searches, files."""
+"""An operator's jobs in the list: find what somebody calls about, act on exactly what one trouble broke. And the list
+as people like it: columns, order, saved searches, files."""
 
 import csv
 import io
@@ -35,7 +35,8 @@ async def test_find_a_customers_order_by_its_number(site: Site, page: Page, axe:
     await page.keyboard.press("Enter")
     await shows(page, ship, mail, charge)
     await expect(page.get_by_text("Payloads of more than 10,000 bytes")).to_be_visible()
-    await expect(row(page, charge)).to_contain_text('value={"order_id":4711,"card":"***"}')
+    await expect(row(page, charge)).to_contain_text('"order_id":4711')
+    await expect(row(page, charge)).to_contain_text('"card":"***"')
     await axe(page)
 
     for text, found in [

@@ -10,7 +10,7 @@ _QUOTED = frozenset('",\r\n')
 
 
 def csv_line(cells: Iterable[str | int | float | None]) -> str:
-    """Numbers as they are, texts quoted where they must be. One that would be a formula gets an apostrophe before it."""
+    """Numbers as they are, texts quoted where they must be. One that would be a formula gets an apostrophe first."""
     return ",".join(map(_cell, cells)) + "\r\n"
 
 

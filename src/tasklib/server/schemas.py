@@ -25,8 +25,8 @@ from tasklib.server.fields import (
     Rate,
     SearchText,
     Seconds,
-    ShortId,
     Shortest,
+    ShortId,
     TypeRate,
     split_by_comma,
 )
@@ -224,8 +224,8 @@ class Retried(ResponseModel):
 
 SHORT_IDS: Any = Field(max_length=PAGE_LIMIT, description="The last 12 digits of an id, as lists show them.")
 IN_PAYLOAD = (
-    "The value under that name in the payload is this text, or the number, true, false or null that is written so; names "
-    "with dots between them lead further in. Payloads of more than 10,000 bytes are not looked at."
+    "The value under that name in the payload is this text, or the number, true, false or null that is written so; "
+    "names with dots between them lead further in. Payloads of more than 10,000 bytes are not looked at."
 )
 IN_A_TASK = (
     "In the type, the idempotency key or the error, or in a value of the tags or of the payload (up to 10,000 bytes), "
@@ -277,8 +277,8 @@ class ListQuery(QueryFilter):
     sort: Annotated[
         Sort,
         Field(
-            description="ended: what is over, latest end first; where status is failed or cancelled, or both. duration: "
-            "the longest first, among the newest 10,000 that match; pages by offset."
+            description="ended: what is over, latest end first; where status is failed or cancelled, or both. "
+            "duration: the longest first, among the newest 10,000 that match; pages by offset."
         ),
     ] = Sort.CREATED
 

@@ -94,8 +94,8 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
 
 @router.get("", response_model=TaskPage, operation_id="list_tasks", responses=problems())
 async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> Response:
-    """List tasks, newest first. A page of a search by word, tag, payload, error text or end looks at 50,000 of the tasks
-    that meet the other conditions."""
+    """List tasks, newest first. A page of a search (by word, short id, tag, payload, error text or end) looks at 50,000
+    of the tasks that meet the other conditions."""
     where = of_query(query, service)
     by_end = query.sort is Sort.ENDED
     cursor = None if query.cursor is None else read_cursor(query.cursor)

@@ -10,9 +10,9 @@ Before pending tasks are sorted, the page is looked for by walking the primary k
 filter that asks for no type, state or finality walks all the way, and so does one whose places hold too much: it is met
 soon. The whole filter is tested in all of them, so a place that holds nothing costs time and no more.
 
-No index has tags, errors, payloads and the ends of ids. A search by them looks at a bounded number of the tasks that its
-other conditions leave, from where the page begins; if there are more, the page's cursor is behind the last that it has
-looked at. How long tasks ran is in no index either: the longest are found among the newest.
+No index has tags, errors, payloads and the ends of ids. A search by them looks at a bounded number of the tasks that
+its other conditions leave, from where the page begins; if there are more, the page's cursor is behind the last that it
+has looked at. How long tasks ran is in no index either: the longest are found among the newest.
 
 When a task ended is in an index for what failed or was cancelled, the few that people look for by it; every completion
 would pay for one of all. So a filter by the end that may mean completed tasks is a search, too.
