@@ -150,7 +150,7 @@ def list_tasks(
             "--search",
             "-q",
             metavar="WORD",
-            help="In the name, the idempotency key, the error or a value of tags or payload; several must all be there.",
+            help="In the name, idempotency key, error or a value of tags or payload; several must all be there.",
             show_default=False,
         ),
     ] = None,
