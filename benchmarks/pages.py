@@ -129,7 +129,7 @@ def requests(newest: UUID, oldest: UUID) -> Iterator[tuple[str, str, Any]]:
         "word=never-seen",
         "word=example.com",
         "word=never-seen&status=failed",
-        f"word=user7@example&type={COMMON}",
+        f"word=user7@example&type={RARE}",
         "word=went&word=away",
         "payload=number:4711",
         "payload=to:user7@example.com",

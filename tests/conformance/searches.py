@@ -78,6 +78,7 @@ class Searches:
         assert await found("true") == []
         assert await found("order_id") == [], "names in a payload are not values"
         assert await found("%") == []
+        assert await found("order_4711") == [], "taken literally"
         assert await found(short_id(ids[3])) == [3]
         assert await found(short_id(ids[3])[1:]) == []
         no_values = await store.page(Filter(words=["4711"]), limit=50, oldest_first=True)

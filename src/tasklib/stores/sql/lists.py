@@ -21,6 +21,7 @@ would pay for one of all. So a filter by the end that may mean completed tasks i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -51,6 +52,7 @@ range of time by their ids, so many are looked at on each side."""
 _MINUTE = 60_000
 """Milliseconds: as far as clocks of submitters are off, as a rule."""
 _UNORDERED = {"order": "ORDER BY id NULLS FIRST", "sorted": "", "walk_order": "ORDER BY id"}
+_ESCAPED = r"\\\g<0>"
 _FIRST, _LAST = 0, (1 << 128) - 1
 _KIND = Shape(row_values, {"name": Kind.TEXT, "state": Kind.TEXT})
 
@@ -274,6 +276,7 @@ def _given(where: Filter) -> dict[str, Any]:
     if "words" in given:
         keys = where.secret_keys
         given["words_hint"] = [_hint(word.lower()) for word in given["words"]]
+        given["words_like"] = [f"%{re.sub('[%_]', _ESCAPED, hint)}%" for hint in given["words_hint"]]
         given["secret_keys"] = None if keys is None else json.dumps(list(keys))
         given["secret_names"] = None if keys is None else secret_pattern(tuple(keys))
     if "payload" in given:
