@@ -14,6 +14,7 @@ class Book:
     failures: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
     pages: list[dict[str, Any]] = field(default_factory=list)
+    wire: list[dict[str, Any]] = field(default_factory=list)
     costs: list[dict[str, Any]] = field(default_factory=list)
     crowding: list[dict[str, Any]] = field(default_factory=list)
 
@@ -43,6 +44,7 @@ class Book:
             "failures": self.failures,
             "settings": self.settings,
             "pages": self.pages,
+            "wire": self.wire,
             "costs": self.costs,
             "crowding": self.crowding,
         }

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import cancels, plan
+from benchmarks import cancels, plan, wire
 from benchmarks.book import Book
 
 
@@ -100,3 +100,9 @@ def _pages(book: Book) -> Iterator[Check]:
             slowest = [max(page["median_ms"] for page in found)] if found else []
             what = f"REST, slowest of {len(found)} requests, {rows:,} finished, {engine}"
             yield Check(16, what if found else f"REST, {rows:,} finished, {engine}", slowest, limit, False, "ms")
+    sizes = {each["what"]: each["bytes"] / (each["seconds"] or 1) / 1000 for each in book.wire}
+    for what, limit, unit in (
+        (wire.VIEWER, wire.LIMIT_KB, "KB/s"),
+        (wire.FIRST_LOAD, wire.FIRST_LOAD_KB, "KB"),
+    ):
+        yield Check(16, what, [sizes[what]] if what in sizes else [], limit, False, unit)

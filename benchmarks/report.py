@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import claimers, costs
+from benchmarks import claimers, costs, wire
 from benchmarks.book import Book
 from benchmarks.goals import Check, checks
 from benchmarks.pages import Timing, table
@@ -72,6 +72,8 @@ def markdown(book: Book, found: list[Check], about: dict[str, Any]) -> str:
         parts += ["## Claimers", claimers.table([claimers.Crowding(**each) for each in book.crowding])]
     if book.pages:
         parts += ["## Server time of each request", table([Timing(**page) for page in book.pages])]
+    if book.wire:
+        parts += ["## Bytes of a viewer", wire.table([wire.Wire(**each) for each in book.wire])]
     return "\n\n".join(parts) + "\n"
 
 

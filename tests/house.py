@@ -23,6 +23,10 @@ OPTION = "idempotency_key"
 TAKING = ("core", "engine", "worker", "api", "server", "cli")
 NOT_TAKING = {
     "core/task.py": "the record, and what a store is given",
+    "core/words.py": "looks for words in it",
+    "engine/filters.py": "finds a task by it",
+    "server/filters.py": "finds a task by it",
+    "server/export.py": "shows it, in a file",
     "engine/submission.py": "refuses one key for a batch; options go through without their names",
     "api/manager.py": "shows it, in a ManagedTask",
     "api/remote.py": "reads it, from a task that the server shows",
@@ -30,6 +34,7 @@ NOT_TAKING = {
     "server/claims.py": "shows it, in a claim",
     "server/views.py": "shows it, in a task",
     "cli/detail.py": "shows it",
+    "cli/record.py": "shows it, in a file",
 }
 """Files that show or use a stored task's key. One with a function that has it as a parameter counts all the same."""
 

@@ -168,6 +168,9 @@ def test_the_list_page_loads_little_script():
     need("src/pages/tasks/tasks-page.tsx")
     sizes = {name: len(gzip.compress((BUILT / name).read_bytes(), 9)) for name in needed}
     assert len(sizes) > 1
+    assert all((BUILT / f"{name}.br").stat().st_size < size for name, size in sizes.items()), (
+        "brotli is there, and smaller"
+    )
     assert sum(sizes.values()) < LIST_PAGE_LIMIT, sizes
     charts = [entry for key, entry in manifest.items() if "recharts" in (BUILT / entry["file"]).read_text("utf-8")]
     assert charts, "where are the charts?"

@@ -1,4 +1,6 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { brotliCompressSync } from "node:zlib";
 import tailwindcss from "@tailwindcss/vite";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
@@ -14,8 +16,19 @@ const baseInDevelopment = {
   transformIndexHtml: () => [{ tag: "base", attrs: { href: "/" }, injectTo: "head-prepend" as const }],
 };
 
+// As small as it gets, beside each file: the server sends these to browsers that take them.
+const compressed = {
+  name: "compressed",
+  apply: "build" as const,
+  writeBundle: ({ dir = "" }: { dir?: string }, files: Record<string, unknown>) => {
+    for (const name of Object.keys(files).filter((each) => /\.(js|css|svg)$/.test(each))) {
+      writeFileSync(`${dir}/${name}.br`, brotliCompressSync(readFileSync(`${dir}/${name}`)));
+    }
+  },
+};
+
 export default defineConfig({
-  plugins: [react(), tailwindcss(), baseInDevelopment],
+  plugins: [react(), tailwindcss(), baseInDevelopment, compressed],
   base: "./", // the server says where it is mounted with <base href>
   resolve: { alias: { "@": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: {

@@ -15,7 +15,7 @@ rows AS (
             WHEN i * 2654435761 % 100 < 60 THEN '$common'
             WHEN i * 2654435761 % 100 < 80 THEN 'resize_image'
             WHEN i * 2654435761 % 100 < 90 THEN 'sync_customer'
-            ELSE 'type_' || i % 16
+            ELSE 'type_' || (i % 16)
         END AS name,
         CASE
             WHEN i < $finished / 10 AND i % 50 = 7 THEN 'cancelled'
@@ -33,12 +33,12 @@ SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', (at + 500 + run) / 1000.0, 'unixepoch'),
     strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch'),
     strftime('%Y-%m-%dT%H:%M:%fZ', (at + 500 + run) / 1000.0, 'unixepoch'),
-    json_object('to', 'user' || i % 1000 || '@example.com', 'number', i),
+    json_object('to', 'user' || (i % 1000) || '@example.com', 'number', i),
     CASE WHEN state = 'completed' THEN json_object('sent', json('true'), 'number', i) END,
     CASE WHEN state = 'failed' THEN 'Traceback (most recent call last):'
         || replace(printf('%.12c', '.'), '.', char(10) || '  File "app/tasks.py", line 12')
         || CASE WHEN i < 1000 THEN char(10) || 'DiskFull: no space left on device'
-                ELSE char(10) || 'ConnectionError: peer ' || i % 100 || ' went away' END END,
+                ELSE char(10) || 'ConnectionError: peer ' || (i % 100) || ' went away' END END,
     CASE WHEN state = 'failed' THEN 3 ELSE 0 END,
     CASE WHEN i < 1000 THEN json_object('tenant', 't' || (i % 100), 'campaign', 'spring')
          ELSE json_object('tenant', 't' || (i % 100)) END,
@@ -64,7 +64,7 @@ WHERE $ready > 0;
 
 INSERT INTO tasks (id, name, kwargs, state, worker_id, version, started_at, locked_until)
 WITH RECURSIVE numbers (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < $running)
-SELECT printf('%s-7000-8002-%012x', n.head, i), '$common', json_object('number', i), 'running', 'host-' || i % 4, 1,
+SELECT printf('%s-7000-8002-%012x', n.head, i), '$common', json_object('number', i), 'running', 'host-' || (i % 4), 1,
     strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+10 minutes')
 FROM numbers, (SELECT printf('%08x-%04x', ms >> 16, ms & 65535) AS head
     FROM (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000 AS ms)) AS n

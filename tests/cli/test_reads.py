@@ -1,5 +1,8 @@
 """list and show: filters, pages, and everything there is to know about a task."""
 
+import csv
+import io
+import json
 import re
 
 from tests.cli.queue import Queue
@@ -28,6 +31,22 @@ def test_filters(cli: Cli, queue: Queue):
     assert names(cli("list", "--tag", "team=shop", "--json").data) == ["later"]
     assert names(cli("list", "--tag", "n:=1", "--json").data) == ["later"]
     assert names(cli("list", "--tag", "n=1", "--json").data) == []
+
+
+def test_by_words_and_as_csv(cli: Cli, queue: Queue):
+    queue.finished("greet", name="ada")
+    queue.finished("break_down", text="=cmd()")
+    cli("submit", "later", "password=hunter2", "note=lovelace", "--tag", "team=-shop")
+    assert names(cli("list", "--search", "ADA", "--json").data) == ["greet"]
+    assert names(cli("list", "-q", "love", "-q", "shop", "--json").data) == ["later"]
+    assert names(cli("list", "--search", "hunter2", "--json").data) == []
+    ran = cli("list", "--csv", "--limit", "2")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [row["name"] for row in rows] == ["later", "break_down"]
+    assert json.loads(rows[0]["kwargs"]) == {"password": "***", "note": "lovelace"}
+    assert (rows[1]["state"], rows[1]["error"]) == ("failed", "ValueError: =cmd()")
+    assert "There are more: add --cursor" in ran.err
+    assert "--csv is for one list" in cli("list", "--csv", "--json").err
 
 
 def test_by_when_they_ended(cli: Cli, queue: Queue):

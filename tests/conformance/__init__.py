@@ -54,6 +54,7 @@ from tests.conformance.races import Races
 from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
 from tests.conformance.schema import Schema
+from tests.conformance.searches import Searches
 from tests.conformance.series import Backlog, Series
 from tests.conformance.settling import Settling
 from tests.conformance.submitting import Submitting
@@ -85,6 +86,7 @@ class StoreSuite(
     Looking,
     Filters,
     Lists,
+    Searches,
     Figures,
     Series,
     Backlog,

@@ -1,10 +1,12 @@
 """What people read holds no secrets and obeys nobody: masks, escapes, private files."""
 
-from tests.guards.fencing import one
+from tests.guards.fencing import SUITE, one
 from tests.guards.guard import Cut, Guard
 
 REDACT = "core/redact.py"
 VIEWS = "server/views.py"
+WORDS = "core/words.py"
+NOT_FOUND = f"{SUITE}test_what_is_masked_cannot_be_found_out"
 MASKED = "tests/server/test_secrets.py::test_secrets_are_masked[memory]"
 EVERYWHERE = "tests/server/test_hostile.py::"
 HOSTILE = "tests/cli/test_hostile.py::"
@@ -76,6 +78,57 @@ MASKS = (
         'mask_text(f"{self._url} cannot be reached: {type(error).__name__} {error}")',
         "tests/test_refused_connections.py::test_a_server_that_cannot_be_reached",
         put='f"{self._url} cannot be reached"',
+    ),
+    one(
+        "search: values under secret keys are not looked at",
+        WORDS,
+        "not names_secret(str(name), secret_keys) and is_in_value",
+        f"{NOT_FOUND}[sqlite]",
+        f"{NOT_FOUND}[nats]",
+        put="is_in_value",
+    ),
+    one(
+        "search: a text that may be masked is found as a whole only",
+        WORDS,
+        "text.lower() == small if any(mark in text for mark in _MAY_BE_MASKED) else ",
+        f"{NOT_FOUND}[sqlite]",
+        f"{NOT_FOUND}[nats]",
+    ),
+    one(
+        "search: values under secret keys are not looked at, postgres",
+        "stores/sql/postgres/list.sql",
+        "!~ :secret_names",
+        f"{NOT_FOUND}[postgres]",
+        put="<> :secret_names",
+    ),
+    one(
+        "search: a text that may be masked is found as a whole only, postgres",
+        "stores/sql/postgres/list.sql",
+        "'[:=]|Bearer '",
+        f"{NOT_FOUND}[postgres]",
+        put="'never'",
+    ),
+    one(
+        "search: by the value of a secret is refused",
+        "engine/filters.py",
+        "if redact(value) != value:",
+        "tests/server/test_search.py::test_what_cannot_be_searched_for_is_refused",
+        "tests/server/test_search.py::test_where_the_application_masks_by_its_own_rule_no_value_is_searched",
+        put="if False:",
+    ),
+    one(
+        "search: no values where they are masked by a rule of one's own",
+        "server/service.py",
+        "self.engine.config.secret_keys if self.settings.redact is None else None",
+        "tests/server/test_search.py::test_where_the_application_masks_by_its_own_rule_no_value_is_searched",
+        put="self.engine.config.secret_keys",
+    ),
+    one(
+        "csv: a spreadsheet is given no formulas",
+        "core/csv_text.py",
+        "value.startswith(_OBEYED)",
+        "tests/server/test_search.py::test_a_spreadsheet_is_given_no_formulas",
+        put="False",
     ),
     one("api: payloads are redacted", VIEWS, "redact(task.kwargs)", MASKED, put="task.kwargs"),
     one("api: tags are redacted", VIEWS, "redact(task.tags)", MASKED, put="task.tags"),

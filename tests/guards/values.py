@@ -1,9 +1,10 @@
 """What is refused at the border, what is cut, and what is taken literally."""
 
 from tests.guards.claims import DECIDE
-from tests.guards.fencing import POSTGRES, SQLITE_SETTLE, one, suite
+from tests.guards.fencing import POSTGRES, SQLITE_SETTLE, SUITE, one, suite
 
 CODEC = "core/codec.py"
+POSTGRES_LIST = "stores/sql/postgres/list.sql"
 OPTIONS = "core/options.py"
 CHECKS = "core/checks.py"
 T = "tests/core/test_codec.py::"
@@ -13,6 +14,27 @@ REFUSALS = "tests/stores/postgres/test_refusals.py::"
 BATCH = f"{T}test_one_at_the_limits_among_many_gets_its_own_verdict"
 
 VALUES = (
+    one(
+        "search: large payloads are not looked at",
+        "stores/sql/sqlite/list.sql",
+        "octet_length(t.kwargs) <= :payload_bytes",
+        f"{SUITE}test_large_payloads_are_not_looked_at[sqlite]",
+        put="true",
+        within="-- name: where_payload",
+    ),
+    one(
+        "search: large payloads are not looked at, postgres",
+        POSTGRES_LIST,
+        " AND octet_length(t.kwargs::text) <= :payload_bytes",
+        f"{SUITE}test_large_payloads_are_not_looked_at[postgres]",
+        within="-- name: where_payload",
+    ),
+    one(
+        "a file of tasks has an end",
+        "server/export.py",
+        "written >= MOST or ",
+        "tests/server/test_search.py::test_all_that_matches_as_a_file",
+    ),
     one("NaN and infinities are refused", CODEC, "if not math.isfinite(value):", REFUSED, put="if False:"),
     one(
         "NaN in JSON text is refused",

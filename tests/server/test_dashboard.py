@@ -107,13 +107,24 @@ async def test_a_page_knows_where_it_is_mounted(memory_engine: Engine, built: Pa
         assert answer.headers["location"] == "/o%22p%3Cs/q/login?next=tasks"
 
 
-async def test_built_files_are_kept_by_browsers_and_sent_small(guest: httpx.AsyncClient):
-    answer = await guest.get("/assets/app/x-1a2b.js")
+async def test_built_files_are_kept_by_browsers_and_sent_small(guest: httpx.AsyncClient, built: Path):
+    answer = await guest.get("/assets/app/x-1a2b.js", headers={"Accept-Encoding": "gzip, br"})
     assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert answer.headers["content-encoding"] == "gzip"
     assert answer.headers["content-type"].startswith("text/javascript")
     assert len(answer.text) > 1000
     assert int(answer.headers["content-length"]) < 200
+    # The build has compressed it better; everything else about it is the same.
+    (built / "assets" / "app" / "x-1a2b.js.br").write_bytes(b"as brotli writes it")
+    async with guest.stream("GET", "/assets/app/x-1a2b.js", headers={"Accept-Encoding": "gzip, br"}) as small:
+        assert b"".join([part async for part in small.aiter_raw()]) == b"as brotli writes it"
+    assert small.headers["content-encoding"] == "br"
+    for name in ("etag", "vary", "content-type", "cache-control"):
+        assert small.headers[name] == answer.headers[name], name
+    again = await guest.get("/assets/app/x-1a2b.js", headers={"If-None-Match": answer.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    plain = await guest.get("/assets/app/x-1a2b.js", headers={"Accept-Encoding": "br;q=0, gzip"})
+    assert plain.headers["content-encoding"] == "gzip"
     missing = await guest.get("/assets/app/x-9f8e.js")
     assert (missing.status_code, missing.headers["cache-control"]) == (404, "no-cache")
 

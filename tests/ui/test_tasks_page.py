@@ -136,7 +136,7 @@ async def test_filters_and_search_and_address_say_the_same(site: Site, page: Pag
     for text, said in [
         ("colour:red", "There is no colour: to search by. Known are: type:, status:"),
         ("status:done", "There is no status “done”. Known are: pending, processing"),
-        ("id:123", "is not a whole ID"),
+        ("id:123", "is not an ID"),
         ('error:"x', "A quote is not closed"),
         ("type:nobody", "No task type is called “nobody”."),
         ("worker:nobody", "No live worker is called “nobody”."),
@@ -144,8 +144,10 @@ async def test_filters_and_search_and_address_say_the_same(site: Site, page: Pag
         await search(page, text)
         await expect(page.get_by_text(said)).to_be_visible()
         await expect(page.locator("[data-row]")).to_have_count(0)
-    await search(page, "printer")
-    await page.get_by_role("button", name="error:printer").click()
+    await search(page, "team:blue")
+    await page.get_by_role("button", name="tag:team=blue").click()
+    await shows(page, done)
+    await search(page, "error:printer")
     await shows(page, failed)
 
     await page.get_by_label("Created", exact=True).select_option("From … to …")

@@ -8,6 +8,7 @@ import { NotFoundPage } from "@/app/not-found-page";
 import { Shell } from "@/app/shell";
 import { Loading } from "@/components/loading";
 import { readStatsSearch } from "@/pages/stats/ranges";
+import { rememberedColumns } from "@/pages/tasks/column-choice";
 
 /** Loaded when it is first opened. What fails to load must not take the reader out of the dashboard. */
 function page<Module extends Record<Name, () => ReactNode>, Name extends string>(
@@ -41,16 +42,23 @@ export interface TasksSearch {
   cursor?: string;
   /** Tasks on a page, where not the usual number. */
   limit?: string;
+  /** The columns, where not the usual ones. */
+  cols?: string;
+  /** The order, where it is not by creation. */
+  sort?: string;
 }
+
+const TASKS_SEARCH = ["q", "cursor", "limit", "cols", "sort"] as const satisfies (keyof TasksSearch)[];
 
 const tasksRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/tasks",
-  validateSearch: (given: Record<string, string>): TasksSearch => ({
-    ...(given["q"] ? { q: given["q"] } : {}),
-    ...(given["cursor"] ? { cursor: given["cursor"] } : {}),
-    ...(given["limit"] ? { limit: given["limit"] } : {}),
-  }),
+  validateSearch: (given: Record<string, string>): TasksSearch =>
+    Object.fromEntries(TASKS_SEARCH.flatMap((name) => (given[name] ? [[name, given[name]]] : []))),
+  beforeLoad: ({ search }) => {
+    const cols = rememberedColumns();
+    if (cols && !search.cols) throw redirect({ to: "/tasks", search: { ...search, cols }, replace: true });
+  },
   component: page(() => import("@/pages/tasks/tasks-page"), "TasksPage"),
   onLeave: ({ search }) => rememberList({ ...search }),
 });

@@ -74,6 +74,10 @@ class Printer:
         sys.stdout.write(json.dumps(plain(value) if masked else value, ensure_ascii=True, allow_nan=False) + "\n")
         sys.stdout.flush()
 
+    def text(self, text: str) -> None:
+        """As it is, for another program."""
+        sys.stdout.write(text)
+
     def line(self, text: Cell = "") -> None:
         self.console.print(text if isinstance(text, Text) else clean(text), soft_wrap=True)
 

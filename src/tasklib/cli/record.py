@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
@@ -9,8 +10,9 @@ from typing import Any
 
 from rich.text import Text
 
-from tasklib.cli.output import STATE_STYLES, Column, styled
+from tasklib.cli.output import STATE_STYLES, Column, plain, styled
 from tasklib.cli.times import absolute, relative, span
+from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, last_line
 
 Redact = Callable[[Any], Any]
@@ -67,6 +69,34 @@ COLUMNS = (
     Column("AGE", whole=True),
     Column("REMARK"),
 )
+
+
+CSV_COLUMNS = (
+    "id",
+    "name",
+    "state",
+    "attempts",
+    "max_attempts",
+    "priority",
+    "created_at",
+    "started_at",
+    "completed_at",
+    "run_ms",
+    "idempotency_key",
+    "tags",
+    "error",
+    "kwargs",
+    "result",
+)
+
+
+def csv_row(task: Task, redact: Redact) -> list[str | int | None]:
+    """Masked as JSON is; of an error its last line."""
+    values = {**plain(record(task, redact)), "error": mask_text(last_line(task.error or ""))}
+    return [
+        value if value is None or isinstance(value, int | str) else json.dumps(value, ensure_ascii=False)
+        for value in map(values.get, CSV_COLUMNS)
+    ]
 
 
 def row(task: Task, now: datetime) -> list[str | Text]:

@@ -23,6 +23,7 @@ from tasklib.cli.times import absolute, duration, instant
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
 from tasklib.core.checks import check_delay
+from tasklib.core.csv_text import csv_line
 from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.options import SubmitOptions, check_options
 from tasklib.core.registry import TaskType, default_registry
@@ -175,32 +176,57 @@ def list_tasks(
         float | None,
         typer.Option(parser=duration, metavar="DURATION", help="Ended in the last 15m, 1h, 7d.", show_default=False),
     ] = None,
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--search",
+            "-q",
+            metavar="WORD",
+            help="In the name, idempotency key, error or a value of tags or payload; several must all be there.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", "-l", min=1, max=10_000, metavar="N", help="At most so many.")] = 50,
     cursor: Annotated[
         UUID | None, typer.Option(parser=task_id, metavar="ID", help="Go on behind this task, as the last list said.")
     ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="As CSV, for a spreadsheet.")] = False,
     watch: Watch = False,
     every: Every = EVERY_SECONDS,
 ) -> None:
     """List tasks, newest first.
 
     A failed task that still has attempts left is shown as waiting; --state failed finds it too, --state waiting nothing
-    else. A search by tag or by --ended looks at
-    50,000 of the tasks that meet the other conditions; --cursor goes on.
+    else. A search by word, by tag or by --ended looks at 50,000 of the tasks that meet the other conditions; --cursor
+    goes on.
     """
-    where = chosen(state, name, tag)
+    if as_csv and (watch or session.out.as_json):
+        raise InvalidOption("--csv is for one list: without --watch and --json", field="csv")
+    where = replace(chosen(state, name, tag), words=search or None)
     if ended is not None:
         check_delay(ended, "ended")
 
     async def look(engine: Engine) -> tuple[Page, datetime]:
         now = await (await engine.store()).now()
         since = None if ended is None else now - timedelta(seconds=ended)
-        return await engine.page(replace(where, ended_after=since), limit=limit, cursor=cursor), now
+        asked = replace(where, ended_after=since, secret_keys=session.config.secret_keys)
+        return await engine.page(asked, limit=limit, cursor=cursor), now
 
     def tell(found: tuple[Page, datetime]) -> None:
+        if as_csv:
+            _write_csv(session, found[0])
+            return
         _show_page(session, *found, filtered=where != Filter() or ended is not None or cursor is not None)
 
     look_and_show(session, look, tell, watch=watch, every=every)
+
+
+def _write_csv(session: Session, page: Page) -> None:
+    session.out.text(csv_line(record.CSV_COLUMNS))
+    for task in page.tasks:
+        session.out.text(csv_line(record.csv_row(task, session.config.redact)))
+    if page.next_cursor is not None:
+        session.out.note(f"There are more: add --cursor {page.next_cursor}")
 
 
 def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -> None:

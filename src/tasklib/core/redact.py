@@ -101,6 +101,16 @@ def _is_secret(name: object, value: object, keys: tuple[str, ...]) -> bool:
     return form == "one" or (form == "many" and not isinstance(value, (int, float)))
 
 
+def names_secret(name: str, keys: tuple[str, ...] = SECRET_KEYS) -> bool:
+    """Whether a name speaks of a secret, whatever is under it."""
+    return _form(name, keys) is not None
+
+
+def secret_pattern(keys: tuple[str, ...]) -> str:
+    """The same as a regular expression, for databases: for names in small letters, an underscore around each word."""
+    return _pattern(keys).pattern.replace("?P<plural>", "")
+
+
 def _form(name: str, keys: tuple[str, ...]) -> Form:
     """Whether a name speaks of a secret, or of several."""
     # The same few names come again and again. Long ones are not remembered: they may be as long as a payload.

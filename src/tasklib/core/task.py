@@ -163,9 +163,17 @@ def is_terminal(task: Task) -> bool:
     return task.completed_at is not None
 
 
+def run_time(task: Task, now: datetime) -> float:
+    """Milliseconds that its latest attempt took, or takes if it runs; -1 where that is not known."""
+    if task.state == TaskState.RUNNING and task.started_at is not None:
+        return (now - task.started_at).total_seconds() * 1000
+    return -1.0 if task.run_ms is None else float(task.run_ms)
+
+
 def last_line(error: str) -> str:
-    """What a traceback says in the end."""
-    return next((line.strip() for line in reversed(error.splitlines()) if line.strip()), "")
+    """What a traceback says in the end, past the indented notes that may follow the exception."""
+    lines = [line for line in error.splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if not line[0].isspace()), lines[-1] if lines else "").strip()
 
 
 def not_finished(task_id: UUID, task: Task | None, timeout: float | None) -> WaitTimeout:

@@ -142,7 +142,12 @@ class Config(BaseSettings):
 
     def redact(self, value: Any) -> Any:
         """A copy of plain JSON values in which secrets are masked."""
-        return redact(value, (*SECRET_KEYS, *self.redact_keys))
+        return redact(value, self.secret_keys)
+
+    @property
+    def secret_keys(self) -> tuple[str, ...]:
+        """Values under names like these are masked."""
+        return (*SECRET_KEYS, *self.redact_keys)
 
     @property
     def given(self) -> dict[str, Any]:

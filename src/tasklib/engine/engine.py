@@ -346,6 +346,10 @@ class Engine:
         check_sorted_by_end(checked(where))
         return await (await self.store()).page_ended(where, **paging)
 
+    async def page_longest(self, where: Filter, **paging: Any) -> Page:
+        checked(where)
+        return await (await self.store()).page_longest(where, **paging)
+
     async def count(self, where: Filter, cap: int) -> Count:
         checked(where)
         return await (await self.store()).count(where, cap)

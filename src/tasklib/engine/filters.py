@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tasklib.core import codec
 from tasklib.core.codec import text_problem
 from tasklib.core.errors import InvalidOption
 from tasklib.core.options import check_tags
 from tasklib.core.task import TaskState
+from tasklib.core.words import SHORT_ID
 from tasklib.stores.values import Filter
+
+MOST_WORDS = 10
+"""Words, and values in the payload, that one search may ask for."""
+_SHORT_ID = re.compile(rf"[0-9a-f]{{{SHORT_ID}}}")
 
 
 def checked(where: Filter) -> Filter:
@@ -19,7 +26,39 @@ def checked(where: Filter) -> Filter:
     for tags in (where.tags, where.tag_texts):
         if tags is not None:
             check_tags(tags)
+    for short in where.short_ids or ():
+        if not _SHORT_ID.fullmatch(short):
+            raise InvalidOption(
+                f"short_ids must have {SHORT_ID} digits, 0-9 and a-f, got {short!r:.60}", field="short_ids"
+            )
+    for field in ("words", "payload_texts"):
+        if len(getattr(where, field) or ()) > MOST_WORDS:
+            raise InvalidOption(f"{field}: at most {MOST_WORDS} at once", field=field)
     return where
+
+
+def check_shown(where: Filter, redact: Callable[[Any], Any]) -> Filter:
+    """The filter itself. Values that lists mask cannot be searched for: who guesses would be told."""
+    for path, text in (where.payload_texts or {}).items():
+        value: Any = text
+        for name in reversed(path):
+            value = {name: value}
+        if redact(value) != value:
+            raise InvalidOption(
+                f"payload: {'.'.join(path)!r:.60} holds a secret, which cannot be searched for", field="payload"
+            )
+    return where
+
+
+def written_payload(pairs: Mapping[str, Any] | None) -> dict[tuple[str, ...], str] | None:
+    """The conditions of a payload as people write them: names with dots between them lead further in."""
+    found: dict[tuple[str, ...], str] = {}
+    for names, value in (pairs or {}).items():
+        path = tuple(names.split("."))
+        if not all(path):
+            raise InvalidOption(f"payload: a name is missing in {names!r:.60}", field="payload")
+        found[path] = value if isinstance(value, str) else codec.encode(value, field="payload")
+    return found or None
 
 
 def check_sorted_by_end(where: Filter) -> None:
@@ -46,10 +85,15 @@ def written_tags(tags: Mapping[str, Any] | None) -> dict[str, Any]:
 def _texts(where: Filter) -> Iterable[tuple[object, str]]:
     for name in where.names or ():
         yield name, "name"
-    for field in ("name_prefix", "worker_id", "error_text"):
+    for field in ("name_prefix", "worker_id", "error_text", "idempotency_key"):
         text = getattr(where, field)
         if text is not None:
             yield text, field
+    for word in where.words or ():
+        yield word, "words"
+    for path, text in (where.payload_texts or {}).items():
+        for part in (*path, text):
+            yield part, "payload_texts"
 
 
 def _check(text: object, field: str) -> None:

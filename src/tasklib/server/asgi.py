@@ -18,6 +18,16 @@ def header(scope: Scope, name: bytes) -> bytes | None:
     return next((value for key, value in scope["headers"] if key == name), None)
 
 
+def accepts(scope: Scope, coding: str) -> bool:
+    """Whether the client takes answers in this encoding."""
+    accepted = (header(scope, b"accept-encoding") or b"").decode("latin-1")
+    for each in accepted.lower().split(","):
+        name, _, weight = each.replace(" ", "").partition(";q=")
+        if name == coding:
+            return weight.strip("0.") != "" or not weight  # q=0 refuses it
+    return False
+
+
 class Watched:
     """A `send` that remembers whether an answer has begun."""
 

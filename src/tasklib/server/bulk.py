@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/tasks/bulk", tags=["tasks"])
 @router.post("/{action}", operation_id="bulk_action", responses=problems(*BODY))
 async def act(action: Action, given: Bulk, service: Served, who: IdentityDep) -> BulkDone:
     """Retry, cancel or delete all tasks that match; those whose status does not allow it are left alone."""
-    where = of_body(given.filter)
+    where = of_body(given.filter, service)
     if given.dry_run:
         found = await bulk.count(service.engine, action, where)
         return BulkDone(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from html import escape
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, FastAPI, Request
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from tasklib.server.asgi import header, route_path
+from tasklib.server.asgi import accepts, header, route_path
 from tasklib.server.headers import ASSETS, BUILT_ASSETS
 
 router = APIRouter(include_in_schema=False)
@@ -58,9 +59,23 @@ def to_login(scope: Scope) -> RedirectResponse:
     return RedirectResponse(f"{_prefix(scope)}/login{'?' if query else ''}{urlencode(query)}", 303)
 
 
+class Files(StaticFiles):
+    """Sent as the build has compressed them, to browsers that take that."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        whole = await super().get_response(path, scope)
+        if not isinstance(whole, FileResponse) or scope["method"] != "GET" or not accepts(scope, "br"):
+            return whole
+        small = Path(f"{whole.path}.br")
+        if not await asyncio.to_thread(small.exists):
+            return whole
+        headers = {"Content-Encoding": "br", "ETag": whole.headers["etag"]}
+        return Response(await asyncio.to_thread(small.read_bytes), headers=headers, media_type=whole.media_type)
+
+
 def mount_assets(app: FastAPI) -> None:
     for path, folder in ((BUILT_ASSETS, BUILT / BUILT_ASSETS.strip("/")), (ASSETS, OWN)):
-        app.mount(path.rstrip("/"), StaticFiles(directory=folder, check_dir=False))
+        app.mount(path.rstrip("/"), Files(directory=folder, check_dir=False))
 
 
 async def show(request: Request) -> HTMLResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable
+from collections.abc import AsyncIterable, Callable, Mapping
 
 from fastapi import APIRouter
 from starlette.responses import StreamingResponse
@@ -17,10 +17,15 @@ router = APIRouter(prefix="/api", tags=["figures"])
 class Stream(StreamingResponse):
     """Says when it is over, however it ended."""
 
-    media_type = "text/event-stream"
-
-    def __init__(self, content: AsyncIterable[str], over: Callable[[], None]) -> None:
-        super().__init__(content, headers={"X-Accel-Buffering": "no"})
+    def __init__(
+        self,
+        content: AsyncIterable[str],
+        over: Callable[[], None],
+        *,
+        media_type: str = "text/event-stream",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(content, headers={"X-Accel-Buffering": "no", **(headers or {})}, media_type=media_type)
         self._over = over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -15,8 +15,8 @@ from tasklib.core.errors import InvalidInput
 from tasklib.server.asgi import Watched, header, route_path
 from tasklib.server.problems import ProblemError
 
-STREAMS = "/api/events"
-"""The one path whose answers may take long."""
+STREAMS = frozenset({"/api/events", "/api/tasks/export"})
+"""The paths whose answers may take long."""
 
 
 class TimeLimit:
@@ -25,7 +25,7 @@ class TimeLimit:
         self.seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or route_path(scope) == STREAMS:
+        if scope["type"] != "http" or route_path(scope) in STREAMS:
             await self.app(scope, receive, send)
             return
         watched = Watched(send)

@@ -10,14 +10,14 @@ from functools import lru_cache
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tasklib.server.asgi import route_path
+from tasklib.server.asgi import accepts, route_path
 from tasklib.server.headers import ASSETS
 from tasklib.server.limits import STREAMS
 
 SMALLEST = 1000
 """Bytes; what is smaller gains nothing."""
 LEVEL = 5
-AS_IT_IS = frozenset({STREAMS, "/api/login", "/api/session"})
+AS_IT_IS = frozenset({*STREAMS, "/api/login", "/api/session"})
 """Streams have no end to wait for. What tells of a session is not compressed: the size of what is compressed tells of
 its content."""
 _LONG = 100_000
@@ -69,7 +69,7 @@ async def _represent(scope: Scope, start: Message, body: bytes) -> bytes:
         for name in ("content-length", "content-type"):
             del headers[name]
         return b""
-    if large and _accepts_gzip(asked.get("accept-encoding", "")):
+    if large and "content-encoding" not in headers and accepts(scope, "gzip"):
         is_file = route_path(scope).startswith(ASSETS)
         body = _compressed_file(body) if is_file else await _compressed(body)
         headers["content-encoding"] = "gzip"
@@ -90,11 +90,3 @@ def _compressed_file(body: bytes) -> bytes:
 def _has_it(tags: str, tag: str) -> bool:
     known = [each.strip().removeprefix("W/") for each in tags.split(",")]
     return "*" in known or tag.removeprefix("W/") in known
-
-
-def _accepts_gzip(accepted: str) -> bool:
-    for each in accepted.lower().split(","):
-        coding, _, weight = each.replace(" ", "").partition(";q=")
-        if coding == "gzip":
-            return weight.strip("0.") != "" or not weight  # q=0 refuses it
-    return False

@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 
 from tasklib.core.task import TaskState
 from tasklib.engine.diagnose import Cause, WorkerState
+from tasklib.engine.filters import MOST_WORDS
 from tasklib.server.fields import (
     Attempts,
     Concurrency,
@@ -25,6 +26,7 @@ from tasklib.server.fields import (
     SearchText,
     Seconds,
     Shortest,
+    ShortId,
     TypeRate,
     split_by_comma,
 )
@@ -73,6 +75,12 @@ class Sort(StrEnum):
 
     CREATED = "created"
     ENDED = "ended"
+    DURATION = "duration"
+
+
+class ExportFormat(StrEnum):
+    CSV = "csv"
+    JSON = "json"
 
 
 class LargeField(StrEnum):
@@ -207,6 +215,7 @@ class ListedTask(TaskView):
     result_bytes: int = Field(default=0, description="Size of the whole as JSON; 0: there is none.")
     error_preview: str | None = Field(default=None, description=PREVIEW.format("error"))
     error_bytes: int = Field(default=0, description="Size of the whole; 0: there is none.")
+    error_line: str | None = Field(default=None, description="What the error says in the end, up to 200 characters.")
     history: list[Attempt] = Field(
         description="The latest entry only, its error cut after 200 characters, unless `fields` asks for all."
     )
@@ -216,7 +225,7 @@ class TaskPage(ResponseModel):
     tasks: list[ListedTask]
     total: int
     total_capped: bool = Field(
-        description="True: there are more than `total`, or a search by tag, error or end has not looked at all tasks."
+        description="True: there are more than `total`, or a search has not looked at all tasks."
     )
     limit: int
     offset: int
@@ -233,17 +242,25 @@ class Retried(ResponseModel):
     next_retry_at: datetime | None
 
 
-class ListQuery(RequestModel):
+SHORT_IDS: Any = Field(max_length=PAGE_LIMIT, description="The last 12 digits of an id, as lists show them.")
+IN_PAYLOAD = (
+    "The value under that name in the payload is this text, or the number, true, false or null that is written so; "
+    "names with dots between them lead further in. Payloads of more than 10,000 bytes are not looked at."
+)
+IN_A_TASK = (
+    "In the type, the idempotency key or the error, or in a value of the tags or of the payload (up to 10,000 bytes), "
+    "or the last 12 digits of the id. All given words must be found."
+)
+
+
+class QueryFilter(RequestModel):
+    """Which tasks, in the query of a request. All given conditions must hold."""
+
     id: Annotated[list[UUID] | None, Field(max_length=PAGE_LIMIT, description="May be repeated.")] = None
+    short_id: Annotated[list[ShortId] | None, SHORT_IDS] = None
     type: Annotated[list[Name] | None, Field(description="May be repeated.")] = None
     status: Annotated[list[Status] | None, Field(description="May be repeated.")] = None
-    limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = DEFAULT_PAGE
-    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET)] = 0
-    cursor: Cursor | None = None
-    sort: Annotated[
-        Sort,
-        Field(description="ended: what is over, latest end first; where status is failed or cancelled, or both."),
-    ] = Sort.CREATED
+    word: Annotated[list[SearchText] | None, Field(max_length=MOST_WORDS, description=IN_A_TASK)] = None
     tag: Annotated[
         list[SearchText] | None,
         Field(
@@ -251,6 +268,11 @@ class ListQuery(RequestModel):
             "written so."
         ),
     ] = None
+    payload: Annotated[
+        list[SearchText] | None,
+        Field(max_length=MOST_WORDS, description=f"key:value; may be repeated. {IN_PAYLOAD}"),
+    ] = None
+    idempotency_key: Key | None = None
     name_prefix: Name | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
@@ -266,6 +288,31 @@ class ListQuery(RequestModel):
         BeforeValidator(split_by_comma),
         Field(description="Sent whole, however large: payload, result, error, history; by commas or repeated."),
     ] = None
+
+
+class ListQuery(QueryFilter):
+    limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = DEFAULT_PAGE
+    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET)] = 0
+    cursor: Cursor | None = None
+    sort: Annotated[
+        Sort,
+        Field(
+            description="ended: what is over, latest end first; where status is failed or cancelled, or both. "
+            "duration: the longest first, among the newest 10,000 that match; pages by offset."
+        ),
+    ] = Sort.CREATED
+
+
+class ExportQuery(QueryFilter):
+    format: ExportFormat
+    cursor: Annotated[UUID | None, Field(description="Where the file before ended, to go on from there.")] = None
+
+
+class Export(ResponseModel):
+    """All tasks that match, as `format=json` writes them."""
+
+    tasks: list[ListedTask]
+    next_cursor: UUID | None = Field(description="Set where there are more; send it as `cursor`.")
 
 
 # -- bulk -------------------------------------------------------------------------------------------------------------
@@ -288,6 +335,10 @@ class BulkFilter(RequestModel):
     worker: SearchText | None = None
     finished: Flag | None = None
     ids: list[UUID] | None = Field(default=None, max_length=1000)
+    short_ids: Annotated[list[ShortId] | None, SHORT_IDS] = None
+    idempotency_key: Key | None = None
+    payload: dict[str, Any] | None = Field(default=None, max_length=MOST_WORDS, description=IN_PAYLOAD)
+    words: list[SearchText] | None = Field(default=None, max_length=MOST_WORDS, description=IN_A_TASK)
 
 
 class Bulk(RequestModel):
@@ -299,7 +350,7 @@ class Bulk(RequestModel):
 class BulkDone(ResponseModel):
     matched: int = Field(description="How many tasks the action can be done to (dry run), or was done to.")
     matched_capped: bool = Field(
-        description="True: there are more than `matched`, or a search by tag, error or end counted among the newest "
+        description="True: there are more than `matched`, or a search counted among the newest "
         "50,000 tasks that meet the other conditions; the action itself goes on to the end."
     )
     done: int

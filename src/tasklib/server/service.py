@@ -47,6 +47,11 @@ class Service:
         own = self.settings.redact
         return self.engine.config.redact(value) if own is None else redact(own(value), ())
 
+    @property
+    def secret_keys(self) -> tuple[str, ...] | None:
+        """Under which names a search does not look; None where the application's own rule cannot be told to a store."""
+        return self.engine.config.secret_keys if self.settings.redact is None else None
+
     def show(self, task: Task) -> TaskView:
         return task_view(task, self.redact)
 

@@ -37,7 +37,7 @@ from tasklib.server.schemas import (
 )
 from tasklib.server.service import IdentityDep, Served
 from tasklib.server.views import stats_view
-from tasklib.stores.values import AuditEntry, Count, EndedCursor
+from tasklib.stores.values import AuditEntry, Count, EndedCursor, EndedPage, Page
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""
@@ -45,6 +45,8 @@ LONGEST_WAIT = 25
 router = APIRouter(prefix="/api/tasks", tags=["tasks"])
 
 COUNT_CAP = 10_000
+WORD_COUNT_CAP = 1_000
+"""Every task that a word is found in has to be looked at closely."""
 CLEANUP_BATCH = 1000
 WORK_SECONDS = 20.0
 """How long one request may go on with batches; what is left is for the next."""
@@ -93,24 +95,33 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
 
 @router.get("", response_model=TaskPage, operation_id="list_tasks", responses=problems())
 async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> Response:
-    """List tasks, newest first. A page of a search by tag, error text or end looks at 50,000 of the tasks that meet the
-    other conditions."""
-    where = of_query(query)
+    """List tasks, newest first. A page of a search (by word, short id, tag, payload, error text or end) looks at 50,000
+    of the tasks that meet the other conditions."""
+    where = of_query(query, service)
     by_end = query.sort is Sort.ENDED
     cursor = None if query.cursor is None else read_cursor(query.cursor)
     if cursor is not None and isinstance(cursor, EndedCursor) is not by_end:
         raise InvalidInput("cursor: this is the cursor of a list in another order", field="cursor")
-    look = service.engine.page_ended if by_end else service.engine.page
-    page = await look(where, limit=query.limit, cursor=cursor, offset=query.offset)
-    if page.next_cursor is None and query.cursor is None and (page.tasks or not query.offset):
-        total = Count(query.offset + len(page.tasks), False)  # all of it has been seen
+    page: Page | EndedPage
+    if query.sort is Sort.DURATION:
+        if cursor is not None:
+            raise InvalidInput("cursor: the longest are one page; offset goes on", field="cursor")
+        page = await service.engine.page_longest(where, limit=query.limit, offset=query.offset)
+    else:
+        look = service.engine.page_ended if by_end else service.engine.page
+        page = await look(where, limit=query.limit, cursor=cursor, offset=query.offset)
+    cap = WORD_COUNT_CAP if where.words else COUNT_CAP
+    looked_at_all = page.next_cursor is None or (query.sort is Sort.CREATED and len(page.tasks) < query.limit)
+    first = query.cursor is None and query.sort is not Sort.DURATION and (page.tasks or not query.offset)
+    if first and looked_at_all:  # a count would look at the same
+        total = Count(query.offset + len(page.tasks), page.next_cursor is not None)
     else:
         over = by_end and where.terminal is None
-        total = await service.engine.count(replace(where, terminal=True) if over else where, COUNT_CAP)
+        total = await service.engine.count(replace(where, terminal=True) if over else where, cap)
     body = TaskPage(
         tasks=[service.show_listed(task, query.fields or ()) for task in page.tasks],
-        total=min(total.value, COUNT_CAP),
-        total_capped=total.capped or total.value > COUNT_CAP,
+        total=min(total.value, cap),
+        total_capped=total.capped or total.value > cap,
         limit=query.limit,
         offset=query.offset,
         next_cursor=written_cursor(page.next_cursor),

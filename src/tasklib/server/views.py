@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.redact import mask_text, redact
-from tasklib.core.task import Task
+from tasklib.core.task import Task, last_line
 from tasklib.engine.diagnose import Reason, WorkerState, is_live, worker_state
 from tasklib.server.problems import shown_status
 from tasklib.server.schemas import (
@@ -58,6 +58,8 @@ def listed_view(task: Task, redact: Redact, whole: Collection[LargeField]) -> Li
         fields |= {name: None, f"{name}_preview": text[:PREVIEW_LENGTH]}
     for name, text in texts.items():
         fields[f"{name}_bytes"] = len(text.encode())
+    if task.error is not None:
+        fields["error_line"] = mask_text(last_line(task.error))[:PREVIEW_LENGTH]
     if LargeField.HISTORY not in whole:
         fields["history"] = fields["history"][-1:]
         for entry in fields["history"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
@@ -21,7 +21,9 @@ from tasklib.core.task import Claim, Task
 T = TypeVar("T")
 
 SEARCHED_TASKS = 50_000
-"""A search by tag or error text looks at so many tasks at a time, of those that meet its other conditions."""
+"""A search for what no index has looks at so many tasks at a time, of those that meet its other conditions."""
+LONGEST_AMONG = 10_000
+"""Of so many tasks, the newest that match, the longest are listed: no index has how long they ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +165,26 @@ class Filter:
     ended_before: datetime | None = None
     """Over since before this instant."""
     ids: Sequence[UUID] | None = None
+    short_ids: Sequence[str] | None = None
+    """The last digits of ids, as lists show them: in small letters."""
+    idempotency_key: str | None = None
+    payload_texts: dict[tuple[str, ...], str] | None = None
+    """By names in the payload, one inside the other: the value there, as people write it (see `tag_texts`). Payloads of
+    more than `words.PAYLOAD_BYTES` are not looked at."""
+    words: Sequence[str] | None = None
+    """Each must be found somewhere in the task: see `words.is_found`."""
+    secret_keys: Sequence[str] | None = None
+    """Where no word is looked for: values under names like these; None: values of tags and payloads at all."""
 
     @property
     def searches(self) -> bool:
         """Asks for what no index has, so that tasks have to be looked at one by one."""
-        return bool(self.tags or self.tag_texts or self.error_text)
+        return any(getattr(self, name) for name in SEARCHED)
+
+    @property
+    def without_search(self) -> Filter:
+        """The conditions that an index can tell of."""
+        return replace(self, **dict.fromkeys(SEARCHED), ended_after=None, ended_before=None)
 
     @property
     def by_end(self) -> bool:
@@ -178,6 +195,14 @@ class Filter:
         """Each key must have one of its values."""
         exact = [(key, [value]) for key, value in (self.tags or {}).items()]
         return exact + [(key, _written_as(text)) for key, text in (self.tag_texts or {}).items()]
+
+    def payload_choices(self) -> list[tuple[tuple[str, ...], list[Any]]]:
+        """At each place must be one of its values."""
+        return [(path, _written_as(text)) for path, text in (self.payload_texts or {}).items()]
+
+
+SEARCHED = ("tags", "tag_texts", "error_text", "short_ids", "payload_texts", "words")
+"""The conditions of a filter for which tasks have to be looked at one by one."""
 
 
 def _written_as(text: str) -> list[Any]:

@@ -100,9 +100,7 @@ async def test_plans_of_lists_where_no_setting_can_be_made(store: PostgresStore,
 
 
 SHORT = [
-    where
-    for where, _ in SERVED
-    if not (where.tags or where.error_text or where.created_before or where.created_after or where.by_end)
+    where for where, _ in SERVED if not (where.searches or where.created_before or where.created_after or where.by_end)
 ]
 
 

@@ -21,6 +21,7 @@ export type SeriesPoint = Schemas["SeriesPoint"];
 export type SeriesQuery = NonNullable<operations["get_series"]["parameters"]["query"]>;
 export type Session = Schemas["Session"];
 export type Stats = Schemas["Stats"];
+export type ListedTask = Schemas["ListedTask"];
 export type Task = Schemas["TaskView"];
 export type TaskDetail = Schemas["TaskDetail"];
 export type TaskPage = Schemas["TaskPage"];

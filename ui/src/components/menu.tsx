@@ -72,6 +72,27 @@ export function MenuChoice({ label, value, options, onChange }: MenuChoiceProps)
   );
 }
 
+/** One of several that can be on or off. The menu stays open. */
+export function MenuCheck({ checked, onChange, children }: MenuCheckProps) {
+  return (
+    <Radix.CheckboxItem
+      checked={checked}
+      onCheckedChange={onChange}
+      onSelect={(event) => event.preventDefault()}
+      className={ITEM}
+    >
+      <span className="grow">{children}</span>
+      <Radix.ItemIndicator>✓</Radix.ItemIndicator>
+    </Radix.CheckboxItem>
+  );
+}
+
+export interface MenuCheckProps {
+  checked: boolean;
+  onChange: (checked: boolean) => void;
+  children: ReactNode;
+}
+
 export function MenuLabel({ children }: { children: ReactNode }) {
   return <Radix.Label className="px-2 py-1.5 text-dim text-xs">{children}</Radix.Label>;
 }

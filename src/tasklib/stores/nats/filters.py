@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tasklib.core.task import Task
+from tasklib.core.words import PAYLOAD_BYTES, at_path, is_found, payload_bytes, short_id
 from tasklib.stores.values import Filter
 
 
@@ -30,6 +31,10 @@ def by_task(where: Filter, task: Task) -> bool:
         and _within(task.created_at, where.created_after, where.created_before)
         and (task.completed_at is None or _within(task.completed_at, where.ended_after, where.ended_before))
         and (where.ids is None or task.id in where.ids)
+        and (not where.short_ids or short_id(task.id) in where.short_ids)
+        and (where.idempotency_key is None or task.idempotency_key == where.idempotency_key)
+        and (not where.payload_texts or _holds(task.kwargs, where.payload_choices()))
+        and all(is_found(word, task, where.secret_keys) for word in where.words or ())
     )
 
 
@@ -39,6 +44,12 @@ def _within(instant: datetime, start: datetime | None, end: datetime | None) -> 
 
 def _has(tags: dict[str, Any], key: str, values: Sequence[Any]) -> bool:
     return key in tags and _plain(tags[key]) in map(_plain, values)
+
+
+def _holds(payload: Any, wanted: Sequence[tuple[Sequence[str], Sequence[Any]]]) -> bool:
+    return payload_bytes(payload) <= PAYLOAD_BYTES and all(
+        any(_plain(found) in map(_plain, choices) for found in at_path(payload, path)) for path, choices in wanted
+    )
 
 
 def _plain(value: Any) -> str:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.task import Task
+from tasklib.core.task import Task, run_time
 from tasklib.stores import values
 from tasklib.stores.nats import filters, keys
 from tasklib.stores.nats.all_tasks import Range
@@ -70,6 +70,8 @@ class Reads:
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
     ) -> Page:
+        where = await self._looked_up(where)
+
         async def work() -> Page:
             await self._cache.sync(Depth.EVERYTHING)
             ids, stop = _searched(where, self._select(where, None if cursor is None else cursor.bytes, oldest_first))
@@ -91,6 +93,8 @@ class Reads:
         return await self._kv.run(work)
 
     async def page_ended(self, where: Filter, *, limit: int, cursor: EndedCursor | None, offset: int) -> EndedPage:
+        where = await self._looked_up(where)
+
         async def work() -> EndedPage:
             await self._cache.sync(Depth.EVERYTHING)
             over = replace(where, terminal=True) if where.terminal is None else where
@@ -108,7 +112,26 @@ class Reads:
 
         return await self._kv.run(work)
 
+    async def page_longest(self, where: Filter, *, limit: int, offset: int) -> Page:
+        where = await self._looked_up(where)
+
+        async def work() -> Page:
+            await self._cache.sync(Depth.EVERYTHING)
+            ids, _ = _searched(where, self._select(where, None, oldest_first=False))
+            newest: list[Task] = []
+            async for task in self._matching(where, ids, values.LONGEST_AMONG):
+                newest.append(task)
+                if len(newest) == values.LONGEST_AMONG:
+                    break
+            now = moment(self._kv.clock.micros())
+            newest.sort(key=lambda task: (run_time(task, now), task.id), reverse=True)
+            return Page(newest[offset : offset + limit], None)
+
+        return await self._kv.run(work)
+
     async def count(self, where: Filter, cap: int) -> Count:
+        where = await self._looked_up(where)
+
         async def work() -> Count:
             await self._cache.sync(Depth.EVERYTHING)
             ids, stop = _searched(where, self._select(where, None, oldest_first=False))
@@ -123,6 +146,14 @@ class Reads:
             return Count(min(found, cap), found > cap or stop is not None)
 
         return await self._kv.run(work)
+
+    async def _looked_up(self, where: Filter) -> Filter:
+        """The list of all tasks has no idempotency keys: they have entries of their own."""
+        if where.idempotency_key is None:
+            return where
+        task = await self.get_by_key(where.idempotency_key)
+        known = [] if task is None else [task.id]
+        return replace(where, ids=[each for each in known if where.ids is None or each in where.ids])
 
     def _select(self, where: Filter, cursor: bytes | None, oldest_first: bool) -> Iterator[bytes]:
         return (task for task, _ in self._selected(where, cursor, oldest_first))

@@ -229,6 +229,10 @@ class NatsStore:
         self._check_open()
         return await self._reads.page_ended(where, limit=limit, cursor=cursor, offset=offset)
 
+    async def page_longest(self, where: Filter, *, limit: int, offset: int = 0) -> Page:
+        self._check_open()
+        return await self._reads.page_longest(where, limit=limit, offset=offset)
+
     async def count(self, where: Filter, cap: int) -> Count:
         self._check_open()
         return await self._reads.count(where, cap)

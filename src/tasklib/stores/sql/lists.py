@@ -10,8 +10,9 @@ Before pending tasks are sorted, the page is looked for by walking the primary k
 filter that asks for no type, state or finality walks all the way, and so does one whose places hold too much: it is met
 soon. The whole filter is tested in all of them, so a place that holds nothing costs time and no more.
 
-No index has tags and errors. A search by them looks at a bounded number of the tasks that its other conditions leave,
-from where the page begins; if there are more, the page's cursor is behind the last that it has looked at.
+No index has tags, errors, payloads and the ends of ids. A search by them looks at a bounded number of the tasks that
+its other conditions leave, from where the page begins; if there are more, the page's cursor is behind the last that it
+has looked at. How long tasks ran is in no index either: the longest are found among the newest.
 
 When a task ended is in an index for what failed or was cancelled, the few that people look for by it; every completion
 would pay for one of all. So a filter by the end that may mean completed tasks is a search, too.
@@ -20,6 +21,7 @@ would pay for one of all. So a filter by the end that may mean completed tasks i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -27,6 +29,8 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.ids import uuid7
+from tasklib.core.redact import secret_pattern
+from tasklib.core.words import PAYLOAD_BYTES
 from tasklib.stores import values
 from tasklib.stores.sql import reads
 from tasklib.stores.sql.columns import ENDED, ID, Kind, Shape, row_values
@@ -48,6 +52,7 @@ range of time by their ids, so many are looked at on each side."""
 _MINUTE = 60_000
 """Milliseconds: as far as clocks of submitters are off, as a rule."""
 _UNORDERED = {"order": "ORDER BY id NULLS FIRST", "sorted": "", "walk_order": "ORDER BY id"}
+_ESCAPED = r"\\\g<0>"
 _FIRST, _LAST = 0, (1 << 128) - 1
 _KIND = Shape(row_values, {"name": Kind.TEXT, "state": Kind.TEXT})
 
@@ -61,7 +66,7 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
     places, kinds = yield from _places(where)
     places, between, stop = yield from _searched(where, places, kinds, between, oldest_first=oldest_first)
     orders = _orders(oldest_first)
-    parameters = {**_conditions(where), **between, "limit": limit + 1, "skip": offset, "top": limit + 1 + offset}
+    parameters = {**_given(where), **between, "limit": limit + 1, "skip": offset, "top": limit + 1 + offset}
     ids: list[UUID] = []
     if "list_ready" in places:  # there may be much to sort
         parts = _parts(where, ["list_near"], orders)
@@ -73,6 +78,33 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
         ids = yield Query("list_ids", ID, parts=parts, **kinds, **parameters)
     found = yield from reads.get(ids[:limit])
     return Page([task for task in found if task is not None], ids[limit - 1] if len(ids) > limit else stop)
+
+
+def page_longest(where: Filter, *, limit: int, offset: int) -> Steps[Page]:
+    where = _over(where)
+    between = yield from _between(where)
+    if limit <= 0 or between is None:
+        return Page([], None)
+    places, kinds = yield from _places(where)
+    places, between, _ = yield from _searched(where, places, kinds, between, oldest_first=False)
+    if not places:
+        return Page([], None)
+    if "list_ready" in places and (yield from _pending(where)) > SORTED_ROWS:
+        places = ["list_walked"]
+    parts = _parts(where, places, _orders(oldest_first=False))
+    ids: list[UUID] = yield Query(
+        "list_longest",
+        ID,
+        parts=parts,
+        top=values.LONGEST_AMONG,
+        limit=limit,
+        skip=offset,
+        **_given(where),
+        **between,
+        **kinds,
+    )
+    found = yield from reads.get(ids)
+    return Page([task for task in found if task is not None], None)
 
 
 def page_ended(where: Filter, *, limit: int, cursor: EndedCursor | None, offset: int) -> Steps[EndedPage]:
@@ -91,10 +123,9 @@ def page_ended(where: Filter, *, limit: int, cursor: EndedCursor | None, offset:
     if stop is not None:
         place.append("up_to")
         behind |= {"last_at": stop.completed_at, "last_id": stop.id}
-    conditions = _conditions(where)
-    parts = {"where": _all([*place, *conditions])}
+    parts = {"where": _all([*place, *_conditions(where)])}
     found: list[EndedCursor] = yield Query(
-        "latest_ended", ENDED, parts=parts, limit=limit + 1, skip=offset, **behind, **conditions
+        "latest_ended", ENDED, parts=parts, limit=limit + 1, skip=offset, **behind, **_given(where)
     )
     tasks = yield from reads.get([each.id for each in found[:limit]])
     return EndedPage([task for task in tasks if task is not None], found[limit - 1] if len(found) > limit else stop)
@@ -110,7 +141,7 @@ def count(where: Filter, cap: int) -> Steps[Count]:
         return Count(0, False)
     places, between, stop = yield from _searched(where, places, kinds, between, oldest_first=False)
     parts = _parts(where, places, _UNORDERED)
-    [[found]] = yield Query("count_listed", parts=parts, top=cap + 1, **_conditions(where), **between, **kinds)
+    [[found]] = yield Query("count_listed", parts=parts, top=cap + 1, **_given(where), **between, **kinds)
     return Count(min(found, cap), found > cap or stop is not None)
 
 
@@ -118,14 +149,14 @@ def _searched(
     where: Filter, places: list[str], kinds: dict[str, Any], between: dict[str, Any], *, oldest_first: bool
 ) -> Steps[tuple[list[str], dict[str, Any], UUID | None]]:
     """Where a search looks, between which ids, and the last of them if there are others behind it."""
-    bounded = where.ids is not None or not places or places == ["list_ended"]
+    bounded = not places or places[0] in ("list_by_id", "list_by_idempotency", "list_ended")
     if bounded or not (where.searches or where.by_end):
         return places, between, None
-    rest = replace(where, tags=None, tag_texts=None, error_text=None, ended_after=None, ended_before=None)
+    rest = where.without_search
     if where.by_end and places == ["list_walked"]:
         rest = replace(rest, terminal=None)  # nearly all are, and so the primary key alone says how far it looks
     most = values.SEARCHED_TASKS
-    parameters = {**_conditions(rest), **between, **kinds}
+    parameters = {**_given(rest), **between, **kinds}
     if places != ["list_walked"]:
         parts = _parts(rest, places, _UNORDERED)
         [[found]] = yield Query("count_listed", parts=parts, top=DENSE * most + 1, **parameters)
@@ -162,6 +193,8 @@ def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
     """Where it is looked, and the types and states of what is over, as parameters."""
     if where.ids is not None:
         return ["list_by_id"], {}
+    if where.idempotency_key is not None:
+        return ["list_by_idempotency"], {}
     if where.by_end and where.states is not None and "completed" not in where.states:
         most = values.SEARCHED_TASKS
         bounds = _ended(where)
@@ -198,7 +231,7 @@ def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
 
 def _pending(where: Filter) -> Steps[int]:
     """How many there are to sort."""
-    [[number]] = yield Query("count_pending", parts={"key": _key(where)}, most=SORTED_ROWS + 1, **_conditions(where))
+    [[number]] = yield Query("count_pending", parts={"key": _key(where)}, most=SORTED_ROWS + 1, **_given(where))
     return int(number)
 
 
@@ -208,6 +241,7 @@ def _parts(where: Filter, places: Iterable[str], orders: Mapping[str, str]) -> d
         "where": _all(_conditions(where)),
         "key": _key(where),
         "ended": _all(_ended(where)),
+        "run_time": "{run_time}",
         **orders,
     }
 
@@ -225,10 +259,42 @@ def _conditions(where: Filter) -> dict[str, Any]:
         "created_before": where.created_before and Bound.of(where.created_before),
         **_ended(where),
         "ids": where.ids and list(where.ids),
+        "idempotency_key": where.idempotency_key,
+        "short_ids": list(where.short_ids) if where.short_ids else None,
         "tags": json.dumps(tags, ensure_ascii=False) if (tags := where.tag_choices()) else None,
         "error_text": where.error_text or None,
+        "payload": json.dumps(pairs, ensure_ascii=False) if (pairs := where.payload_choices()) else None,
+        "words": list(where.words) if where.words else None,
     }
     return {name: value for name, value in conditions.items() if value is not None}
+
+
+def _given(where: Filter) -> dict[str, Any]:
+    """All parameters of the conditions. `..._hint` is what the text of a row must hold to be worth a closer look; empty
+    where the same could be written in several ways."""
+    given = _conditions(where)
+    if "words" in given:
+        keys = where.secret_keys
+        given["words_hint"] = [_hint(word.lower()) for word in given["words"]]
+        given["words_like"] = [f"%{re.sub('[%_]', _ESCAPED, hint)}%" for hint in given["words_hint"]]
+        given["secret_keys"] = None if keys is None else json.dumps(list(keys))
+        given["secret_names"] = None if keys is None else secret_pattern(tuple(keys))
+    if "payload" in given:
+        path, choices = where.payload_choices()[0]
+        given["payload_key_hint"] = _hint(path[-1])
+        given["payload_value_hint"] = _hint(_written(choices[-1]))
+    return {**given, "payload_bytes": PAYLOAD_BYTES}
+
+
+def _hint(text: str) -> str:
+    return text if text.isascii() and json.dumps(text) == f'"{text}"' else ""
+
+
+def _written(value: Any) -> str:
+    """A whole number may be there with a fraction of zero, or without."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _ended(where: Filter) -> dict[str, Any]:

@@ -11,6 +11,12 @@ SELECT id FROM ({places}) AS found {order} LIMIT :limit OFFSET :skip
 -- name: count_listed
 SELECT count(*) FROM (SELECT 1 FROM ({places}) AS found LIMIT :top) AS counted
 
+-- name: list_longest
+-- Of the newest, those that ran the longest.
+SELECT t.id FROM (SELECT id FROM ({places}) AS found {order} LIMIT :top) AS newest
+JOIN {schema}.tasks AS t ON t.id = newest.id
+ORDER BY {run_time} DESC NULLS LAST, t.id DESC LIMIT :limit OFFSET :skip
+
 -- name: list_walked
 SELECT id FROM (
     SELECT t.id FROM {schema}.tasks AS t {by_id}
@@ -25,6 +31,12 @@ SELECT id FROM (
 
 -- name: list_by_id
 SELECT id FROM (SELECT t.* FROM {schema}.tasks AS t {by_id} WHERE {key} {fence}) AS t
+WHERE t.id BETWEEN :low AND :high AND {where}
+
+-- name: list_by_idempotency
+SELECT id FROM (
+    SELECT t.* FROM {schema}.tasks AS t {by_idempotency} WHERE t.idempotency_key = :idempotency_key {fence}
+) AS t
 WHERE t.id BETWEEN :low AND :high AND {where}
 
 -- name: list_retrying
@@ -131,6 +143,9 @@ SELECT id FROM {schema}.tasks AS t {by_id} WHERE id >= :id ORDER BY id LIMIT 1 O
 
 -- name: where_name_prefix
 substr(t.name, 1, length(CAST(:name_prefix AS text))) = CAST(:name_prefix AS text)
+
+-- name: where_idempotency_key
+t.idempotency_key = :idempotency_key
 
 -- name: where_terminal
 t.completed_at IS NOT NULL

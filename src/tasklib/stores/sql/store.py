@@ -147,6 +147,10 @@ class SqlStore(ABC):
         steps = partial(lists.page_ended, where, limit=limit, cursor=cursor, offset=offset)
         return await self._driver.read(steps, seconds=READING_SECONDS)
 
+    async def page_longest(self, where: Filter, *, limit: int, offset: int = 0) -> Page:
+        steps = partial(lists.page_longest, where, limit=limit, offset=offset)
+        return await self._driver.read(steps, seconds=READING_SECONDS)
+
     async def count(self, where: Filter, cap: int) -> Count:
         return await self._driver.read(lambda: lists.count(where, cap), seconds=READING_SECONDS)
 

@@ -1,8 +1,8 @@
-import { stringify } from "@/api/exact";
+import { ExactNumber, stringify } from "@/api/exact";
 import { SafeText } from "@/components/safe-text";
 import { TasksWith } from "@/pages/task/list-link";
 
-/** Each leads to the tasks that have it too. Only text can be searched for. */
+/** Each leads to the tasks that have it too. Lists and objects cannot be searched for. */
 export function Tags({ tags }: { tags: Record<string, unknown> }) {
   return (
     <ul className="flex flex-wrap gap-1">
@@ -11,10 +11,15 @@ export function Tags({ tags }: { tags: Record<string, unknown> }) {
         const label = <SafeText text={`${name}=${text}`} max={120} className="break-all" />;
         return (
           <li key={name} className="max-w-full rounded-md border bg-raised px-1.5 text-xs leading-5">
-            {typeof value === "string" ? <TasksWith q={{ tag: `${name}=${value}` }}>{label}</TasksWith> : label}
+            {isWritten(value) ? <TasksWith q={{ tag: `${name}=${text}` }}>{label}</TasksWith> : label}
           </li>
         );
       })}
     </ul>
   );
+}
+
+/** Whether a search can say it. */
+function isWritten(value: unknown): boolean {
+  return value === null || typeof value !== "object" || value instanceof ExactNumber;
 }

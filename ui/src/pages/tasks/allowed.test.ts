@@ -72,4 +72,8 @@ it("says where in the list a page is", () => {
   expect(rangeOf(50, 50, { total: 120, totalCapped: false })).toBe("51–100 of 120, newest first");
   expect(rangeOf(null, 20, { total: 10_000, totalCapped: true })).toBe("20 of 10,000+, newest first");
   expect(rangeOf(null, 20, { total: 3, totalCapped: true })).toBe("20 of 20+, newest first");
+  expect(rangeOf(0, 20, { total: 30, totalCapped: false }, "ended")).toBe("1–20 of 30, latest end first");
+  expect(rangeOf(0, 20, { total: 30, totalCapped: false }, "duration")).toBe("The longest 20 of 30");
+  const some = "The longest 50 of the newest 10,000 that match";
+  expect(rangeOf(0, 50, { total: 10_000, totalCapped: true }, "duration")).toBe(some);
 });

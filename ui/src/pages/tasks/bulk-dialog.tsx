@@ -60,7 +60,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
         <>
           {search !== null && <Scope search={search} />}
           <p aria-live="polite">{sayCount(action, found, size, counted.error)}</p>
-          {found?.matchedCapped && (filter.error || filter.tags) && <p className="mt-1">{PARTLY_COUNTED}</p>}
+          {found?.matchedCapped && SEARCHED.some((name) => filter[name]) && <p className="mt-1">{PARTLY_COUNTED}</p>}
           <p className="mt-1">{what}</p>
         </>
       }
@@ -96,6 +96,14 @@ function Scope({ search }: { search: string }) {
   );
 }
 
+const SEARCHED = [
+  "words",
+  "tags",
+  "payload",
+  "shortIds",
+  "error",
+  "endedAfter",
+] as const satisfies (keyof BulkFilter)[];
 const PARTLY_COUNTED =
   "Only the newest 50,000 tasks were searched for this number. The action goes on to the older ones that match.";
 

@@ -1,18 +1,20 @@
 /** What the columns of the table and the cards on a phone show of a task. */
 import { Link } from "@tanstack/react-router";
 import { now } from "@/api/clock";
-import type { Task } from "@/api/model";
+import { stringify } from "@/api/exact";
+import type { ListedTask } from "@/api/model";
 import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
 import { StatusBadge } from "@/components/status-badge";
 import { Duration, RelativeTime } from "@/components/times";
-import { latestRun } from "@/pages/tasks/ran";
 import { escapeText } from "@/text/escape";
+
+const NOTHING = <span className="text-faint">–</span>;
 
 /** The end of an ID, which differs the most between neighbours. */
 export const shortId = (id: string): string => id.slice(-12);
 
-export function IdCell({ task }: { task: Task }) {
+export function IdCell({ task }: { task: ListedTask }) {
   return (
     <span className="inline-flex items-center gap-0.5 whitespace-nowrap">
       <Link
@@ -28,7 +30,7 @@ export function IdCell({ task }: { task: Task }) {
   );
 }
 
-export function TypeCell({ task }: { task: Task }) {
+export function TypeCell({ task }: { task: ListedTask }) {
   return (
     <span title={escapeText(task.type)} className="block truncate font-medium">
       <SafeText text={task.type} max={120} />
@@ -37,7 +39,7 @@ export function TypeCell({ task }: { task: Task }) {
 }
 
 /** With what it waits for, where time alone ends it. */
-export function StatusCell({ task }: { task: Task }) {
+export function StatusCell({ task }: { task: ListedTask }) {
   const until = task.status === "failed" ? task.nextRetryAt : task.status === "pending" ? task.runAfter : null;
   const coming = until && Date.parse(until) > now(); // what is due waits for a worker, not for a time
   return (
@@ -49,7 +51,7 @@ export function StatusCell({ task }: { task: Task }) {
   );
 }
 
-export function AttemptsCell({ task }: { task: Task }) {
+export function AttemptsCell({ task }: { task: ListedTask }) {
   const most = task.maxAttempts || "∞";
   return (
     <span title={`${task.attempts} of ${task.maxAttempts || "unlimited"} attempts`}>
@@ -58,26 +60,67 @@ export function AttemptsCell({ task }: { task: Task }) {
   );
 }
 
-export function CreatedCell({ task }: { task: Task }) {
+export function CreatedCell({ task }: { task: ListedTask }) {
   return <RelativeTime at={task.createdAt} className="whitespace-nowrap" />;
 }
 
-export function AgeCell({ task }: { task: Task }) {
+export function AgeCell({ task }: { task: ListedTask }) {
   return <Duration from={task.createdAt} to={task.completedAt} />;
 }
 
-export function ClaimedCell({ task }: { task: Task }) {
-  const run = latestRun(task);
-  return run ? <Duration from={run.from} to={run.to} /> : <span className="text-faint">–</span>;
+export function EndedCell({ task }: { task: ListedTask }) {
+  return <RelativeTime at={task.completedAt} className="whitespace-nowrap" />;
 }
 
-export function WorkerCell({ task }: { task: Task }) {
-  // Only a running task has one; afterwards the history tells.
-  const worker = task.workerId ?? task.history.at(-1)?.worker;
-  if (!worker) return <span className="text-faint">–</span>;
+export function DurationCell({ task }: { task: ListedTask }) {
+  if (task.status === "processing" && task.lastAttemptAt) return <Duration from={task.lastAttemptAt} />;
+  return task.runMs === null ? NOTHING : <Duration ms={task.runMs} />;
+}
+
+export function PriorityCell({ task }: { task: ListedTask }) {
+  return <span className={task.priority === 0 ? "text-faint" : ""}>{task.priority}</span>;
+}
+
+export function ArgumentsCell({ task }: { task: ListedTask }) {
+  return <Line text={task.payloadPreview ?? pairsOf(task.payload)} />;
+}
+
+export function TagsCell({ task }: { task: ListedTask }) {
+  return <Line text={pairsOf(task.tags)} />;
+}
+
+export function IdempotencyCell({ task }: { task: ListedTask }) {
+  return <Line text={task.idempotencyKey ?? ""} />;
+}
+
+export function ErrorCell({ task }: { task: ListedTask }) {
+  return <Line text={task.errorLine ?? ""} className="text-failed" />;
+}
+
+/** One line of somebody's text, cut where the column ends; all of it on hover. */
+function Line({ text, className = "text-dim" }: { text: string; className?: string }) {
+  if (text === "") return NOTHING;
+  return (
+    <span title={escapeText(text)} className={`block truncate text-xs ${className}`}>
+      <SafeText text={text} max={200} />
+    </span>
+  );
+}
+
+/** "order_id=4711 to=ada@example.com" */
+export function pairsOf(value: unknown): string {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return stringify(value, 0);
+  return Object.entries(value)
+    .map(([name, item]) => `${name}=${typeof item === "string" ? item : stringify(item, 0)}`)
+    .join(" ");
+}
+
+export function WorkerCell({ task }: { task: ListedTask }) {
+  const worker = task.workerId ?? task.lastWorkerId;
+  if (!worker) return NOTHING;
   return (
     <span
-      title={`${task.workerId ? "Runs under" : "Last failed under"} ${escapeText(worker)}`}
+      title={`${task.workerId ? "Runs under" : "Last ran under"} ${escapeText(worker)}`}
       className="block truncate text-dim text-xs"
     >
       <SafeText text={worker} max={60} />

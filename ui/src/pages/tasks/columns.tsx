@@ -1,49 +1,86 @@
 import { type ColumnDef, createColumnHelper } from "@tanstack/react-table";
-import type { Task } from "@/api/model";
+import type { ReactNode } from "react";
+import type { ListedTask } from "@/api/model";
 import { Checkbox } from "@/components/field";
 import {
   AgeCell,
+  ArgumentsCell,
   AttemptsCell,
-  ClaimedCell,
   CreatedCell,
+  DurationCell,
+  EndedCell,
+  ErrorCell,
   IdCell,
+  IdempotencyCell,
+  PriorityCell,
   StatusCell,
   shortId,
+  TagsCell,
   TypeCell,
   WorkerCell,
 } from "@/pages/tasks/cells";
+import { COLUMN_IDS, type ColumnId, LABELS } from "@/pages/tasks/column-choice";
+import type { Order } from "@/pages/tasks/order";
 import { RowMenu } from "@/pages/tasks/row-menu";
+import { SortButton, type Sorting } from "@/pages/tasks/sort-button";
 
-const column = createColumnHelper<Task>();
+const column = createColumnHelper<ListedTask>();
 
-const shown: ColumnDef<Task>[] = [
-  column.display({ id: "id", header: "ID", cell: ({ row }) => <IdCell task={row.original} /> }),
-  column.display({ id: "type", header: "Type", cell: ({ row }) => <TypeCell task={row.original} /> }),
-  column.display({ id: "status", header: "Status", cell: ({ row }) => <StatusCell task={row.original} /> }),
-  column.display({ id: "attempts", header: "Attempts", cell: ({ row }) => <AttemptsCell task={row.original} /> }),
-  column.display({
-    id: "created",
-    header: () => <span title="Newest first; the list has no other order">Created ↓</span>,
-    cell: ({ row }) => <CreatedCell task={row.original} />,
-  }),
-  column.display({
-    id: "age",
-    header: () => <span title="From its creation to its end, or until now">Age</span>,
-    cell: ({ row }) => <AgeCell task={row.original} />,
-  }),
-  column.display({
-    id: "claimed",
-    header: () => (
-      <span title="The latest attempt, from its claim to its end or until now. It may wait in its worker for a moment; how long handlers run is on the page Stats">
-        Claimed for
-      </span>
-    ),
-    cell: ({ row }) => <ClaimedCell task={row.original} />,
-  }),
-  column.display({ id: "worker", header: "Worker", cell: ({ row }) => <WorkerCell task={row.original} /> }),
-];
+export const CELLS: Record<ColumnId, (props: { task: ListedTask }) => ReactNode> = {
+  arguments: ArgumentsCell,
+  error: ErrorCell,
+  tags: TagsCell,
+  idempotency: IdempotencyCell,
+  priority: PriorityCell,
+  attempts: AttemptsCell,
+  created: CreatedCell,
+  ended: EndedCell,
+  age: AgeCell,
+  duration: DurationCell,
+  worker: WorkerCell,
+};
 
-const select: ColumnDef<Task> = column.display({
+const TITLES: Partial<Record<ColumnId, string>> = {
+  arguments: "The first arguments of the payload",
+  error: "What the latest failure said in the end",
+  age: "From its creation to its end, or until now",
+  duration: "How long the handler ran in the latest attempt; for one that runs, since its claim",
+};
+const SORTED: Partial<Record<ColumnId, Order>> = { created: "created", ended: "ended", duration: "duration" };
+
+/** `sorting`: the order of the list, and how to change it. */
+export function columnsOf(chosen: readonly ColumnId[], operates: boolean, sorting: Sorting): ColumnDef<ListedTask>[] {
+  const shown = COLUMN_IDS.filter((id) => chosen.includes(id)).map((id) => chosenColumn(id, sorting));
+  const wide = shown.filter(({ id }) => id === "arguments");
+  const rest = shown.filter(({ id }) => id !== "arguments");
+  const all = [ID, TYPE, ...wide, STATUS, ...rest];
+  return operates ? [SELECT, ...all, ACTIONS] : all;
+}
+
+function chosenColumn(id: ColumnId, sorting: Sorting): ColumnDef<ListedTask> {
+  const Shown = CELLS[id];
+  const order = SORTED[id];
+  return column.display({
+    id,
+    header: () =>
+      order ? (
+        <SortButton order={order} label={LABELS[id]} title={TITLES[id]} sorting={sorting} />
+      ) : (
+        <span title={TITLES[id]}>{LABELS[id]}</span>
+      ),
+    cell: ({ row }) => <Shown task={row.original} />,
+  });
+}
+
+const ID = column.display({ id: "id", header: "ID", cell: ({ row }) => <IdCell task={row.original} /> });
+const TYPE = column.display({ id: "type", header: "Type", cell: ({ row }) => <TypeCell task={row.original} /> });
+const STATUS = column.display({
+  id: "status",
+  header: "Status",
+  cell: ({ row }) => <StatusCell task={row.original} />,
+});
+
+const SELECT: ColumnDef<ListedTask> = column.display({
   id: "select",
   header: ({ table }) => (
     <Checkbox
@@ -64,12 +101,8 @@ const select: ColumnDef<Task> = column.display({
   ),
 });
 
-const actions: ColumnDef<Task> = column.display({
+const ACTIONS: ColumnDef<ListedTask> = column.display({
   id: "actions",
   header: () => <span className="sr-only">Actions</span>,
   cell: ({ row }) => <RowMenu task={row.original} />,
 });
-
-export const LOOKING = shown;
-/** For those who may act. */
-export const OPERATING = [select, ...shown, actions];

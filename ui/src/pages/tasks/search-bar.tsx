@@ -14,11 +14,13 @@ export interface SearchBarProps {
   parsed: Parsed;
   /** What is shown, once it is there: its tags are suggested. */
   page: TaskPage | undefined;
+  /** What else is to be told. */
+  more: string | null;
   onSearch: (text: string) => void;
 }
 
 /** The search as text and as controls; both say the same. */
-export function SearchBar({ text, parsed, page, onSearch }: SearchBarProps) {
+export function SearchBar({ text, parsed, page, more, onSearch }: SearchBarProps) {
   const notesId = useId();
   const { data: stats } = useQuery(statsQuery);
   const types = useQuery(typesQuery).data?.types;
@@ -32,6 +34,7 @@ export function SearchBar({ text, parsed, page, onSearch }: SearchBarProps) {
     [types, workers, page],
   );
   const { filter, problems } = parsed;
+  const told = more === null ? [] : [more];
   return (
     <div className="mb-3 space-y-2">
       <SearchBox text={text} known={known} onSearch={onSearch} invalid={problems.length > 0} describedBy={notesId} />
@@ -40,7 +43,7 @@ export function SearchBar({ text, parsed, page, onSearch }: SearchBarProps) {
         id={notesId}
         text={text}
         problems={problems}
-        notes={problems.length > 0 ? [] : notesOn(filter, types && workers ? known : null, page)}
+        notes={problems.length > 0 ? [] : [...notesOn(filter, types && workers ? known : null, page), ...told]}
         onSearch={onSearch}
       />
     </div>

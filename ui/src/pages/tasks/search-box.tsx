@@ -82,7 +82,7 @@ export function SearchBox({ text, known, onSearch, invalid, describedBy }: Searc
         autoCapitalize="none"
         spellCheck={false}
         enterKeyHint="search"
-        placeholder='Search: type:send_email status:failed error:"timed out"'
+        placeholder='Search: 4711, type:send_email status:failed error:"timed out"'
         value={draft}
         onChange={(event) => {
           setDraft(event.target.value);

@@ -1,14 +1,26 @@
 import type { Row, Table } from "@tanstack/react-table";
 import { memo } from "react";
-import type { Task } from "@/api/model";
+import type { ListedTask } from "@/api/model";
 import { classes } from "@/components/classes";
 import { Checkbox } from "@/components/field";
-import { AttemptsCell, ClaimedCell, CreatedCell, IdCell, StatusCell, shortId, TypeCell } from "@/pages/tasks/cells";
+import { IdCell, StatusCell, shortId, TypeCell } from "@/pages/tasks/cells";
+import { type ColumnId, LABELS, WIDE } from "@/pages/tasks/column-choice";
+import { CELLS } from "@/pages/tasks/columns";
 import { looksSame } from "@/pages/tasks/looks-same";
+import { ORDERS, type Order } from "@/pages/tasks/order";
+import { rowLink } from "@/pages/tasks/row-link";
 import { RowMenu } from "@/pages/tasks/row-menu";
 
 /** The table where it is too narrow for one. */
-export function TaskCards({ table, operates }: { table: Table<Task>; operates: boolean }) {
+export interface TaskCardsProps {
+  table: Table<ListedTask>;
+  operates: boolean;
+  columns: readonly ColumnId[];
+  order: Order;
+  onOpen: (id: string) => void;
+}
+
+export function TaskCards({ table, operates, columns, order, onOpen }: TaskCardsProps) {
   return (
     <>
       {operates && (
@@ -22,9 +34,16 @@ export function TaskCards({ table, operates }: { table: Table<Task>; operates: b
           Select all on this page
         </label>
       )}
-      <ul aria-label="Tasks, newest first">
+      <ul aria-label={`Tasks, ${ORDERS[order].words}`}>
         {table.getRowModel().rows.map((row) => (
-          <TaskCard key={row.id} row={row} selected={row.getIsSelected()} operates={operates} />
+          <TaskCard
+            key={row.id}
+            row={row}
+            selected={row.getIsSelected()}
+            operates={operates}
+            columns={columns}
+            onOpen={onOpen}
+          />
         ))}
       </ul>
     </>
@@ -32,18 +51,21 @@ export function TaskCards({ table, operates }: { table: Table<Task>; operates: b
 }
 
 interface TaskCardProps {
-  row: Row<Task>;
+  row: Row<ListedTask>;
   selected: boolean;
   operates: boolean;
+  columns: readonly ColumnId[];
+  onOpen: (id: string) => void;
 }
 
 const TaskCard = memo(
-  ({ row, selected, operates }: TaskCardProps) => {
+  ({ row, selected, operates, columns, onOpen }: TaskCardProps) => {
     const task = row.original;
     return (
       <li
         data-row={task.id}
         tabIndex={-1}
+        {...rowLink(task.id, onOpen)}
         className={classes("flex gap-3 border-b p-3 last:border-b-0", selected && "bg-accent-soft/60")}
       >
         {operates && (
@@ -57,17 +79,18 @@ const TaskCard = memo(
         <div className="min-w-0 grow space-y-1">
           <TypeCell task={task} />
           <StatusCell task={task} />
+          {columns
+            .filter((id) => WIDE.includes(id))
+            .map((id) => (
+              <Value key={id} id={id} task={task} />
+            ))}
           <div className="flex flex-wrap items-center gap-x-3 text-dim text-xs">
             <IdCell task={task} />
-            <CreatedCell task={task} />
-            <span>
-              <span className="sr-only">Attempts </span>
-              <AttemptsCell task={task} />
-            </span>
-            <span>
-              <span className="sr-only">Claimed for </span>
-              <ClaimedCell task={task} />
-            </span>
+            {columns
+              .filter((id) => !WIDE.includes(id))
+              .map((id) => (
+                <Value key={id} id={id} task={task} />
+              ))}
           </div>
         </div>
         {operates && <RowMenu task={task} />}
@@ -75,5 +98,37 @@ const TaskCard = memo(
     );
   },
   (had, has) =>
-    had.selected === has.selected && had.operates === has.operates && looksSame(had.row.original, has.row.original),
+    had.selected === has.selected &&
+    had.operates === has.operates &&
+    had.columns.join() === has.columns.join() &&
+    looksSame(had.row.original, has.row.original),
 );
+
+/** What the card says without being told what it is. */
+const PLAIN: readonly ColumnId[] = [...WIDE, "attempts", "created", "duration"];
+
+function Value({ id, task }: { id: ColumnId; task: ListedTask }) {
+  if (isEmpty(id, task)) return null;
+  const Shown = CELLS[id];
+  return (
+    <div className="flex min-w-0 max-w-full gap-1">
+      <span className={classes(PLAIN.includes(id) && "sr-only")}>{LABELS[id]}</span>
+      <span className="min-w-0">
+        <Shown task={task} />
+      </span>
+    </div>
+  );
+}
+
+/** A card has no columns to keep in line: what is not there is left out. */
+function isEmpty(id: ColumnId, task: ListedTask): boolean {
+  const none: Partial<Record<ColumnId, boolean>> = {
+    error: task.errorLine === null,
+    tags: Object.keys(task.tags).length === 0,
+    idempotency: task.idempotencyKey === null,
+    ended: task.completedAt === null,
+    duration: task.runMs === null && task.status !== "processing",
+    worker: task.workerId === null && task.lastWorkerId === null,
+  };
+  return none[id] ?? false;
+}

@@ -1,17 +1,20 @@
 import { getCoreRowModel, useReactTable } from "@tanstack/react-table";
 import { ArrowUp } from "lucide-react";
-import { useEffect, useRef } from "react";
-import type { BulkAction, Task } from "@/api/model";
+import { useEffect, useMemo, useRef } from "react";
+import type { BulkAction, ListedTask, Task } from "@/api/model";
 import { takeLastTask } from "@/app/last-list";
 import { Button } from "@/components/button";
 import { Card } from "@/components/card";
 import { classes } from "@/components/classes";
 import { useMedia } from "@/hooks/use-media";
 import { useSession } from "@/hooks/use-session";
-import { LOOKING, OPERATING } from "@/pages/tasks/columns";
+import { type ColumnId, USUAL } from "@/pages/tasks/column-choice";
+import { columnsOf } from "@/pages/tasks/columns";
+import { ListOptions } from "@/pages/tasks/list-options";
 import type { NewTasks } from "@/pages/tasks/newer";
 import { Paging, type PagingProps } from "@/pages/tasks/paging";
 import { SelectionBar } from "@/pages/tasks/selection-bar";
+import type { Sorting } from "@/pages/tasks/sort-button";
 import { TaskCards } from "@/pages/tasks/task-cards";
 import { TaskTable } from "@/pages/tasks/task-table";
 import type { useBusy } from "@/pages/tasks/use-busy";
@@ -20,7 +23,7 @@ import type { useSelection } from "@/pages/tasks/use-selection";
 import { plural } from "@/text/number";
 
 export interface TaskListProps {
-  tasks: Task[];
+  tasks: ListedTask[];
   /** "51–100 of 120" */
   range: string;
   /** How many match, in words; null where they are all on this page. */
@@ -35,17 +38,22 @@ export interface TaskListProps {
   handlers: ReturnType<typeof useBusy>["handlers"];
   forget: ReturnType<typeof useBusy>["forget"];
   paging: Omit<PagingProps, "label">;
+  columns: readonly ColumnId[];
+  onColumns: (columns: readonly ColumnId[]) => void;
+  sorting: Sorting;
 }
 
 export function TaskList(props: TaskListProps) {
   const { tasks, range, total, outdated, newTasks, onShowNew, onOpen, onAct, selection, handlers, forget, paging } =
     props;
+  const { columns, onColumns, sorting } = props;
   const { mayOperate } = useSession();
   const wide = useMedia("(min-width: 54rem)");
   const list = useRef<HTMLDivElement>(null);
+  const shown = useMemo(() => columnsOf(columns, mayOperate, sorting), [columns, mayOperate, sorting]);
   const table = useReactTable({
     data: tasks,
-    columns: mayOperate ? OPERATING : LOOKING,
+    columns: shown,
     getRowId: ({ id }) => id,
     getCoreRowModel: getCoreRowModel(),
     state: { rowSelection: selection.rows },
@@ -89,7 +97,8 @@ export function TaskList(props: TaskListProps) {
             )}
           </p>
         )}
-        <div className={selected.length > 0 ? "max-md:hidden" : ""}>
+        <div className={classes("flex flex-wrap items-center gap-1", selected.length > 0 && "max-md:hidden")}>
+          <ListOptions columns={columns} onColumns={onColumns} sorting={sorting} />
           <Paging label="Pages" {...paging} />
         </div>
       </div>
@@ -99,7 +108,11 @@ export function TaskList(props: TaskListProps) {
         aria-busy={outdated}
         className={classes(outdated && "opacity-60 transition-opacity delay-300")}
       >
-        {wide ? <TaskTable table={table} /> : <TaskCards table={table} operates={mayOperate} />}
+        {wide ? (
+          <TaskTable table={table} order={sorting.order} chosen={columns !== USUAL} onOpen={onOpen} />
+        ) : (
+          <TaskCards table={table} operates={mayOperate} columns={columns} order={sorting.order} onOpen={onOpen} />
+        )}
       </div>
     </Card>
   );

@@ -1,6 +1,6 @@
 import { Search } from "lucide-react";
 import { useMemo } from "react";
-import type { BulkAction, Task } from "@/api/model";
+import type { BulkAction, ListedTask, Task } from "@/api/model";
 import { Button } from "@/components/button";
 import { Card } from "@/components/card";
 import { EmptyState } from "@/components/empty-state";
@@ -10,11 +10,15 @@ import { PageHeader } from "@/components/page-header";
 import { useSession } from "@/hooks/use-session";
 import { AllMenu } from "@/pages/tasks/all-menu";
 import { NoMatch, NoTasks } from "@/pages/tasks/empty";
+import { ExportMenu } from "@/pages/tasks/export-menu";
+import { orderObstacle } from "@/pages/tasks/order";
 import { rangeOf, totalOf } from "@/pages/tasks/range";
+import { SavedSearches } from "@/pages/tasks/saved-dialog";
 import { parse } from "@/pages/tasks/search/filter";
 import { stopped } from "@/pages/tasks/search/notes";
 import { toBulkFilter, toTaskQuery } from "@/pages/tasks/search/requests";
 import { SearchBar } from "@/pages/tasks/search-bar";
+import type { Sorting } from "@/pages/tasks/sort-button";
 import { TaskActionsProvider, useTaskActions } from "@/pages/tasks/task-actions";
 import { TaskList } from "@/pages/tasks/task-list";
 import { useBusy } from "@/pages/tasks/use-busy";
@@ -39,14 +43,28 @@ function Tasks() {
   const parsed = useMemo(() => parse(q), [q]);
   const readable = parsed.problems.length === 0;
   const minute = useMinute(q, parsed.filter.last !== null || parsed.filter.ended !== null);
-  const view = JSON.stringify([q, cursor, size]);
+  const barred = orderObstacle(place.order, parsed.filter);
+  const order = barred ? "created" : place.order;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the way to another order goes by these
+  const sorting = useMemo<Sorting>(
+    () => ({ order, onOrder: place.orderBy, obstacle: (each) => orderObstacle(each, parsed.filter) }),
+    [order, parsed, size, place.columns],
+  );
+  const view = JSON.stringify([q, cursor, size, order]);
   const selection = useSelection(view);
   const { busy, handlers, forget } = useBusy();
   const works = busy || Object.keys(selection.rows).length > 0;
-  const query = { ...toTaskQuery(parsed.filter, minute), limit: Number(size), ...(cursor && { cursor }) };
+  const matching = toTaskQuery(parsed.filter, minute);
+  const query = {
+    ...matching,
+    limit: Number(size),
+    ...(cursor && { cursor }),
+    ...(order !== "created" && { sort: order }),
+  };
   const { page, tasks, newTasks, release } = useTaskList(query, view, readable, works);
   const { data, error, refetch } = page;
   const settled = readable && data !== undefined && !page.isPlaceholderData;
+  const any = settled && (data.total > 0 || data.totalCapped);
 
   function act(action: BulkAction, on: readonly Task[] | "all") {
     const all = on === "all";
@@ -71,12 +89,14 @@ function Tasks() {
       <PageHeader
         title="Tasks"
         actions={
-          mayOperate &&
-          settled &&
-          (data.total > 0 || data.totalCapped) && <AllMenu data={data} onAct={(action) => act(action, "all")} />
+          <>
+            <SavedSearches current={place.view} onOpen={place.openView} />
+            {any && <ExportMenu query={matching} />}
+            {any && mayOperate && <AllMenu data={data} onAct={(action) => act(action, "all")} />}
+          </>
         }
       />
-      <SearchBar text={q} parsed={parsed} page={data} onSearch={place.search} />
+      <SearchBar text={q} parsed={parsed} page={data} more={barred} onSearch={place.search} />
       {error && data && <ErrorState error={error} onRetry={refetch} compact />}
       {!readable ? (
         <Card>
@@ -112,8 +132,11 @@ function Tasks() {
         </Card>
       ) : (
         <TaskList
-          tasks={tasks as Task[]}
-          range={rangeOf(cursor && stopped(parsed.filter, data) ? null : place.before, tasks.length, data)}
+          tasks={tasks as ListedTask[]}
+          range={rangeOf(cursor && stopped(parsed.filter, data) ? null : place.before, tasks.length, data, order)}
+          columns={place.columns}
+          onColumns={place.choose}
+          sorting={sorting}
           total={data.nextCursor !== null || cursor !== null ? totalOf(data) : null}
           outdated={page.isPlaceholderData}
           newTasks={newTasks}

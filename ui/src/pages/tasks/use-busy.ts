@@ -1,6 +1,8 @@
 import { type FocusEvent, type PointerEvent, useCallback, useEffect, useState } from "react";
 
 const SCROLLED_PX = 160;
+/** A menu that closes gives the focus back a little later: nobody has left meanwhile. */
+const LINGERS_MS = 400;
 
 /** Whether somebody works with the rows: points at them, has the focus among them, or has scrolled down. */
 export function useBusy() {
@@ -24,5 +26,12 @@ export function useBusy() {
     onFocus: () => setFocused(true),
     onBlur: ({ currentTarget, relatedTarget }: FocusEvent) => setFocused(currentTarget.contains(relatedTarget)),
   };
-  return { busy: pointed || focused || scrolled, handlers, forget };
+  const active = pointed || focused || scrolled;
+  const [busy, setBusy] = useState(active);
+  useEffect(() => {
+    if (active) setBusy(true);
+    const timer = active ? 0 : window.setTimeout(() => setBusy(false), LINGERS_MS);
+    return () => window.clearTimeout(timer);
+  }, [active]);
+  return { busy: busy || active, handlers, forget };
 }

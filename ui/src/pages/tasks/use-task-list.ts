@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
-import type { Task, TaskQuery } from "@/api/model";
+import type { ListedTask, TaskQuery } from "@/api/model";
 import { tasksQuery } from "@/api/queries";
 import { useLive } from "@/hooks/use-live";
 import { type NewTasks, newerThan } from "@/pages/tasks/newer";
@@ -9,7 +9,7 @@ const LOOK_AHEAD = 20;
 
 interface Held {
   view: string;
-  tasks: readonly Task[];
+  tasks: readonly ListedTask[];
 }
 
 /**
@@ -22,7 +22,7 @@ export function useTaskList(query: TaskQuery, view: string, enabled: boolean, bu
   const [held, setHeld] = useState<Held | null>(null);
   const shown = page.isPlaceholderData ? undefined : page.data?.tasks;
 
-  const latest = useRef<readonly Task[] | undefined>(undefined);
+  const latest = useRef<readonly ListedTask[] | undefined>(undefined);
   latest.current = shown;
   const holds = busy && state !== "paused";
   useEffect(() => {
@@ -42,26 +42,31 @@ export function useTaskList(query: TaskQuery, view: string, enabled: boolean, bu
 }
 
 /** The kept rows as they are now; those that are gone are gone. */
-function inPlace(kept: readonly Task[], now: readonly Task[] | undefined): readonly Task[] {
+function inPlace(kept: readonly ListedTask[], now: readonly ListedTask[] | undefined): readonly ListedTask[] {
   if (!now) return kept;
   const byId = new Map(now.map((task) => [task.id, task]));
   return kept.flatMap(({ id }) => byId.get(id) ?? []);
 }
 
 /** How many have come since, where the page does not show them by itself. */
-function useNewTasks(query: TaskQuery, fresh: readonly Task[] | undefined, kept: readonly Task[] | null): NewTasks {
-  const { cursor, limit, ...filter } = query;
+function useNewTasks(
+  query: TaskQuery,
+  fresh: readonly ListedTask[] | undefined,
+  kept: readonly ListedTask[] | null,
+): NewTasks {
+  const { cursor, limit, sort, ...filter } = query;
   const deep = cursor !== undefined && cursor !== null;
   // These move on by the minute, and old tasks are not new ones.
   const { createdAfter: _, endedAfter: __, ...lasting } = filter;
   const scope = JSON.stringify(lasting);
-  const head = useQuery({ ...tasksQuery({ ...filter, limit: LOOK_AHEAD }), enabled: deep });
+  const head = useQuery({ ...tasksQuery({ ...filter, limit: LOOK_AHEAD }), enabled: deep && !sort });
   const newest = head.isPlaceholderData ? undefined : head.data?.tasks[0]?.id;
   const [mark, setMark] = useState<{ scope: string; id: string } | null>(null);
   useEffect(() => {
     if (!deep) setMark(null);
     else if (newest) setMark((had) => (had?.scope === scope ? had : { scope, id: newest }));
   }, [deep, newest, scope]);
+  if (sort) return newerThan(undefined); // in another order new ones are not at the top
   if (deep) return newerThan(mark?.scope === scope ? mark.id : undefined, head.data?.tasks, LOOK_AHEAD);
   return newerThan(kept?.[0]?.id, fresh, limit ?? LOOK_AHEAD);
 }

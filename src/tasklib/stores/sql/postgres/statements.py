@@ -20,7 +20,16 @@ _COUNTED = "WITH written AS ({statement} RETURNING 1) SELECT count(*) FROM writt
 """How many rows a statement wrote, as a row."""
 _NOW = "clock_timestamp() + :offset::interval"
 _LOST = "coalesce(history -> {} -> 'lost' = 'true', false)"
-_INDEXES = ("by_id", "by_ready", "by_waiting", "by_running", "by_retrying", "by_finished", "by_ended")
+_INDEXES = (
+    "by_id",
+    "by_ready",
+    "by_waiting",
+    "by_running",
+    "by_retrying",
+    "by_finished",
+    "by_ended",
+    "by_idempotency",
+)
 _NAMES = {
     "now": _NOW,
     "lease_now": _NOW,

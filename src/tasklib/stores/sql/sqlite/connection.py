@@ -52,6 +52,8 @@ def connect(address: Address, *, create: bool = True) -> apsw.Connection:
         connection.pragma("temp_store", "memory")
         connection.create_scalar_function("same_json", filters.same_json, 2, deterministic=True)
         connection.create_scalar_function("contains_letters", filters.contains_letters, 2, deterministic=True)
+        connection.create_scalar_function("holds_values", filters.holds_values, 2, deterministic=True)
+        connection.create_scalar_function("holds_word", filters.holds_word, 8, deterministic=True)
         connection.pragma("cache_size", -_CACHE_KIB)
         if address.path is not None:
             if connection.pragma("journal_mode", "wal") != "wal":

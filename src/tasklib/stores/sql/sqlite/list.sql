@@ -41,3 +41,31 @@ CASE WHEN length(:error_text) = length(CAST(:error_text AS blob))
     THEN instr(lower(t.error), lower(:error_text)) > 0
     ELSE t.error IS NOT NULL AND contains_letters(t.error, :error_text)
 END
+
+-- name: where_short_ids
+substr(t.id, -12) IN (SELECT value FROM json_each(:short_ids))
+
+-- name: where_payload
+-- `:payload` are pairs of a path and the values that may be there. The length of a text is known without reading it.
+(octet_length(t.kwargs) <= :payload_bytes
+    AND instr(t.kwargs, :payload_key_hint) > 0 AND instr(t.kwargs, :payload_value_hint) > 0
+    AND holds_values(t.kwargs, :payload))
+
+-- name: where_words
+-- The whole row as one text tells which are worth a closer look.
+NOT EXISTS (
+    SELECT 1 FROM json_each(:words) AS w
+    WHERE NOT (
+        instr(lower(
+            t.name || char(10) || t.id || char(10) || coalesce(t.idempotency_key, '') || char(10) || coalesce(t.error, '')
+            || char(10) || t.tags || iif(octet_length(t.kwargs) <= :payload_bytes, char(10) || t.kwargs, '')
+        ), :words_hint ->> w.key) > 0
+        AND holds_word(
+            w.value, t.id, t.name, t.idempotency_key, t.error, t.tags,
+            iif(octet_length(t.kwargs) <= :payload_bytes, t.kwargs, 'null'), :secret_keys
+        )
+    )
+)
+
+-- name: run_time
+CASE t.state WHEN 'running' THEN (julianday({now}) - julianday(t.started_at)) * 86400000 ELSE t.run_ms END

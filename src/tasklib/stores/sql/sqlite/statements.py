@@ -47,6 +47,7 @@ _NAMES = {
     "by_retrying": "INDEXED BY ix_tasks_retrying",
     "by_finished": "INDEXED BY ix_tasks_finished",
     "by_ended": "INDEXED BY ix_tasks_ended",
+    "by_idempotency": "INDEXED BY ix_tasks_idempotency_key",
 }
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _READ: dict[Kind, Callable[[Any], Any]] = {

@@ -34,6 +34,22 @@ it.each<[string, Partial<Filter>]>([
   ["error:a:b", { error: "a:b" }],
   [ID.toUpperCase(), { ids: [ID] }],
   [`id:${ID} ${ID}`, { ids: [ID] }],
+  ["4711 ada 4711", { words: ["4711", "ada"] }],
+  ['"two words" ""', { words: ["two words"] }],
+  ['"type:a"', { words: ["type:a"] }],
+  ["https://example.com/x", { words: ["https://example.com/x"] }],
+  ["0C1A5F3E9D10", { words: ["0C1A5F3E9D10"] }],
+  ["id:0C1A5F3E9D10", { shortIds: ["0c1a5f3e9d10"] }],
+  [
+    "payload:order_id=4711 payload:order.city=Ulm",
+    {
+      payload: [
+        ["order_id", "4711"],
+        ["order.city", "Ulm"],
+      ],
+    },
+  ],
+  ["idempotency:order-4711", { idempotency: "order-4711" }],
   ["worker:host-1", { worker: "host-1" }],
   ["finished:no", { finished: false }],
   ["finished:false", { finished: false }],
@@ -49,12 +65,15 @@ it.each([
   ["constructor:x", "There is no constructor:"],
   ["status:done", "There is no status “done”"],
   ["type:", "type: needs a value"],
-  ["printer", "Say where to look for “printer”"],
+  ["1 2 3 4 5 6 7 8 9 10 11", "10 words at most"],
+  ["payload:alone", "payload:key=value"],
+  ["payload:a=1 payload:a=2", "cannot have two values"],
+  ["idempotency:a idempotency:b", "can be given once only"],
   ['error:"open', "A quote is not closed"],
   ["error:a error:b", "error: can be given once only"],
   ["tag:alone", "tag:key=value"],
   ["tag:a=1 tag:a=2", "cannot have two values"],
-  ["id:123", "is not a whole ID"],
+  ["id:123", "is not an ID"],
   ["type:a* type:b*", "one name with a *"],
   ["finished:maybe", "yes or no"],
   ["last:2h", "last: is one of 15m, 1h, 24h, 7d"],
@@ -75,14 +94,23 @@ it.each([
 });
 
 it("says where a word is wrong, and what was perhaps meant", () => {
-  const [problem] = parse('status:failed "two words" type:a').problems;
-  expect(problem).toMatchObject({ start: 14, end: 25, instead: ['type:"two words"', 'error:"two words"'] });
+  const [problem] = parse("status:failed colour:red type:a").problems;
+  const instead = ["tag:colour=red", "payload:colour=red", '"colour:red"'];
+  expect(problem).toMatchObject({ start: 14, end: 24, instead });
+  for (const word of instead) expect(parse(word).problems).toEqual([]);
 });
 
 it("writes what it reads back to the same, whatever is in it", () => {
   const odd = ['a"b', "a\\b c", "line\nbreak\ttab", "\u202eabc", "\\u0041 x", "a,b", "tag:x", "ü 😀 ", "*", "<b>"];
   for (const text of odd) {
-    const filter: Filter = { ...NOTHING, types: [`${text}.`], error: text, worker: text, tags: [["k", text]] };
+    const filter: Filter = {
+      ...NOTHING,
+      types: [`${text}.`],
+      error: text,
+      worker: text,
+      tags: [["k", text]],
+      words: [text],
+    };
     const written = write(filter);
     expect(read(written)).toEqual(filter);
     expect(written).not.toMatch(/[\n\t\u202e]/);
@@ -90,7 +118,7 @@ it("writes what it reads back to the same, whatever is in it", () => {
 });
 
 it("writes statuses in one order and everything else too", () => {
-  const text = `type:a type:b* status:pending,failed tag:k=v error:x id:${ID} worker:w finished:yes last:1h ended:24h`;
+  const text = `type:a type:b* status:pending,failed word tag:k=v payload:n=1 idempotency:k error:x id:${ID} id:0c1a5f3e9d10 worker:w finished:yes last:1h ended:24h`;
   expect(write(read(text.split(" ").reverse().join(" ")))).toBe(text);
 });
 
@@ -111,6 +139,20 @@ it("asks the list and the bulk actions for the same", () => {
   };
   expect(toTaskQuery(filter, minute)).toEqual({ ...shared, tag: ["k:a:b"], id: [ID] });
   expect(toBulkFilter(filter, minute)).toEqual({ ...shared, tags: { k: "a:b" }, ids: [ID] });
+  const words = read("4711 payload:a.b=c:d idempotency:k id:0c1a5f3e9d10");
+  const same = { idempotencyKey: "k" };
+  expect(toTaskQuery(words, minute)).toEqual({
+    ...same,
+    word: ["4711"],
+    payload: ["a.b:c:d"],
+    shortId: ["0c1a5f3e9d10"],
+  });
+  expect(toBulkFilter(words, minute)).toEqual({
+    ...same,
+    words: ["4711"],
+    payload: { "a.b": "c:d" },
+    shortIds: ["0c1a5f3e9d10"],
+  });
   const failed = {
     status: ["failed"],
     finished: true,

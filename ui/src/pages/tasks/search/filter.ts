@@ -1,19 +1,27 @@
 /** What a search means. The text is the truth: check-boxes and drop-downs read it and write it anew. */
 import { STATUSES, type TaskStatus } from "@/api/model";
-import { quote, type Token, tokenize } from "@/pages/tasks/search/tokens";
+import { quote, quoteWord, type Token, tokenize } from "@/pages/tasks/search/tokens";
 
 export const WINDOWS = { "15m": 15, "1h": 60, "24h": 1440, "7d": 10_080 } as const;
 /** A time up to now. */
 export type Window = keyof typeof WINDOWS;
+
+export type Pair = readonly [key: string, value: string];
 
 export interface Filter {
   types: readonly string[];
   /** From `type:mail.*`. */
   prefix: string | null;
   statuses: readonly TaskStatus[];
-  tags: readonly (readonly [key: string, value: string])[];
+  /** Bare words, looked for in all that a list shows. */
+  words: readonly string[];
+  tags: readonly Pair[];
+  payload: readonly Pair[];
+  idempotency: string | null;
   error: string | null;
   ids: readonly string[];
+  /** The last digits of ids. */
+  shortIds: readonly string[];
   worker: string | null;
   finished: boolean | null;
   last: Window | null;
@@ -28,9 +36,13 @@ export const NOTHING: Filter = {
   types: [],
   prefix: null,
   statuses: [],
+  words: [],
   tags: [],
+  payload: [],
+  idempotency: null,
   error: null,
   ids: [],
+  shortIds: [],
   worker: null,
   finished: null,
   last: null,
@@ -43,8 +55,10 @@ export const QUALIFIERS = {
   type: "of this type; mail.* for all that start so",
   status: STATUSES.join(", "),
   tag: "key=value",
+  payload: "name=value, name.name=value further in",
+  idempotency: "the idempotency key",
   error: "text in the error",
-  id: "the whole ID of a task",
+  id: "the ID of a task, or the 12 digits that are shown",
   worker: "running under this worker",
   finished: "yes or no: failed for good, or waiting for a retry",
   last: `created in the last ${Object.keys(WINDOWS).join(", ")}`,
@@ -70,9 +84,22 @@ export interface Parsed {
 }
 
 const MOST_IDS = 100;
+const MOST_WORDS = 10;
+const SHORT_ID = /^[0-9a-f]{12}$/i;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?$/i;
+
+/** Whether tasks of these statuses can be listed in the order in which they ended. */
+export function isByEnd(statuses: readonly TaskStatus[]): boolean {
+  return statuses.length > 0 && statuses.every((status) => status === "failed" || status === "cancelled");
+}
+
+/** Whether it asks for what no index has, so that a page looks at so many tasks only. */
+export function searches(filter: Filter): boolean {
+  const { words, tags, payload, shortIds, error, ended } = filter;
+  return [words, tags, payload, shortIds].some((given) => given.length > 0) || error !== null || ended !== null;
+}
 
 export const isId = (text: string): boolean => UUID.test(text);
 
@@ -122,17 +149,30 @@ class Misread extends Error {
 function read({ key, value, open }: Token, had: Filter): Partial<Filter> {
   if (open) throw new Misread('A quote is not closed: add a " at the end.');
   if (key === null) return readWord(value, had);
-  if (!isQualifier(key)) throw new Misread(`There is no ${key}: to search by. Known are: ${known()}.`);
+  if (!isQualifier(key)) {
+    const pair = quote(`${key}=${value}`);
+    const meant =
+      value === "" ? [] : [`tag:${pair}`, `payload:${pair}`, `"${key}:${quote(value).replaceAll('"', "")}"`];
+    throw new Misread(`There is no ${key}: to search by. Known are: ${known()}.`, meant);
+  }
   if (value === "") throw new Misread(`${key}: needs a value: ${QUALIFIERS[key]}.`);
   return READERS[key](value, had);
 }
 
 function readWord(value: string, had: Filter): Partial<Filter> {
   if (isId(value)) return READERS.id(value, had);
-  throw new Misread(`Say where to look for “${value}”: in the type, or in the error?`, [
-    `type:${quote(value)}`,
-    `error:${quote(value)}`,
-  ]);
+  if (value === "") return {};
+  const words = union(had.words, [value]);
+  if (words.length > MOST_WORDS) throw new Misread(`A search takes ${MOST_WORDS} words at most.`);
+  return { words };
+}
+
+function readPair(kind: "tag" | "payload", value: string, had: readonly Pair[]): Pair[] {
+  const [, key, wanted] = /^([^=:]+)[=:](.*)$/s.exec(value) ?? [];
+  if (!key || wanted === undefined) throw new Misread(`Write it as ${kind}:key=value, not “${value}”.`);
+  const other = had.find(([name]) => name === key);
+  if (other && other[1] !== wanted) throw new Misread(`“${key}” cannot have two values at once.`);
+  return other ? [...had] : [...had, [key, wanted]];
 }
 
 /** As people write it, and as the API takes it. */
@@ -146,17 +186,14 @@ const READERS: Record<Qualifier, (value: string, had: Filter) => Partial<Filter>
     return { prefix: value.slice(0, -1) };
   },
   status: (value, had) => ({ statuses: union(had.statuses, value.split(",").filter(Boolean).map(readStatus)) }),
-  tag: (value, had) => {
-    const [, key, wanted] = /^([^=:]+)[=:](.*)$/s.exec(value) ?? [];
-    if (!key || wanted === undefined) throw new Misread(`Write a tag as tag:key=value, not “${value}”.`);
-    const other = had.tags.find(([name]) => name === key);
-    if (other && other[1] !== wanted) throw new Misread(`The tag “${key}” cannot have two values at once.`);
-    return other ? {} : { tags: [...had.tags, [key, wanted]] };
-  },
+  tag: (value, had) => ({ tags: readPair("tag", value, had.tags) }),
+  payload: (value, had) => ({ payload: readPair("payload", value, had.payload) }),
+  idempotency: (value, had) => ({ idempotency: once("idempotency", had.idempotency, value) }),
   error: (value, had) => ({ error: once("error", had.error, value) }),
   id: (value, had) => {
+    if (SHORT_ID.test(value)) return { shortIds: union(had.shortIds, [value.toLowerCase()]) };
     if (!isId(value)) {
-      throw new Misread(`“${value}” is not a whole ID: those have 36 characters. The list has a button to copy one.`);
+      throw new Misread(`“${value}” is not an ID: those have 36 characters, of which lists show the last 12.`);
     }
     const ids = union(had.ids, [value.toLowerCase()]);
     if (ids.length > MOST_IDS) throw new Misread(`A search takes ${MOST_IDS} IDs at most.`);
@@ -225,9 +262,13 @@ export function write(filter: Filter): string {
     ...filter.types.map((type) => `type:${quote(type)}`),
     filter.prefix && `type:${quote(`${filter.prefix}*`)}`,
     filter.statuses.length > 0 && `status:${STATUSES.filter((each) => filter.statuses.includes(each)).join(",")}`,
+    ...filter.words.map(quoteWord),
     ...filter.tags.map(([key, value]) => `tag:${quote(`${key}=${value}`)}`),
+    ...filter.payload.map(([key, value]) => `payload:${quote(`${key}=${value}`)}`),
+    filter.idempotency !== null && `idempotency:${quote(filter.idempotency)}`,
     filter.error !== null && `error:${quote(filter.error)}`,
     ...filter.ids.map((id) => `id:${id}`),
+    ...filter.shortIds.map((id) => `id:${id}`),
     filter.worker !== null && `worker:${quote(filter.worker)}`,
     filter.finished !== null && `finished:${filter.finished ? "yes" : "no"}`,
     filter.last && `last:${filter.last}`,

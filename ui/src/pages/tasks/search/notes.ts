@@ -1,17 +1,18 @@
 /** What is good to know about a search that is right in itself. */
 import type { TaskPage } from "@/api/model";
-import type { Filter } from "@/pages/tasks/search/filter";
+import { type Filter, searches } from "@/pages/tasks/search/filter";
 import type { Known } from "@/pages/tasks/search/suggest";
 
-/** What any list counts to. */
+/** What any list counts to, and one of words, which takes longer. */
 const COUNTED = 10_000;
+const WORDS_COUNTED = 1_000;
 
 type Totals = Pick<TaskPage, "total" | "totalCapped">;
 
 /** Whether the search has looked at the newest tasks only. */
 export function stopped(filter: Filter, page: Totals | undefined): boolean {
-  const searches = filter.error !== null || filter.tags.length > 0 || filter.ended !== null;
-  return searches && page?.totalCapped === true && page.total < COUNTED;
+  const counted = filter.words.length > 0 ? WORDS_COUNTED : COUNTED;
+  return searches(filter) && page?.totalCapped === true && page.total < counted;
 }
 
 /** `page`: what was found, once it is there. */
@@ -28,6 +29,7 @@ export function notesOn(filter: Filter, known: Known | null, page: Totals | unde
       notes.push(`No live worker is called “${filter.worker}”. Only tasks that run now have a worker.`);
     }
   }
+  if (filter.words.length > 0 || filter.payload.length > 0) notes.push(IN_PAYLOADS);
   if (stopped(filter, page)) {
     notes.push(
       "Counted among the newest 50,000 tasks that meet the other conditions. The next pages look at older ones.",
@@ -35,6 +37,8 @@ export function notesOn(filter: Filter, known: Known | null, page: Totals | unde
   }
   return notes;
 }
+
+const IN_PAYLOADS = "Payloads of more than 10,000 bytes, and what is masked in them, are not searched.";
 
 function perhaps(wrong: string, known: readonly string[]): string {
   if (wrong.length < 3) return "";

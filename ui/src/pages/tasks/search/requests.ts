@@ -20,6 +20,10 @@ export function toTaskQuery(filter: Filter, minute: number): TaskQuery {
     ...(filter.prefix && { namePrefix: filter.prefix }),
     ...(filter.statuses.length > 0 && { status: [...filter.statuses] }),
     ...(filter.tags.length > 0 && { tag: filter.tags.map(([key, value]) => `${key}:${value}`) }),
+    ...(filter.words.length > 0 && { word: [...filter.words] }),
+    ...(filter.payload.length > 0 && { payload: filter.payload.map(([key, value]) => `${key}:${value}`) }),
+    ...(filter.idempotency !== null && { idempotencyKey: filter.idempotency }),
+    ...(filter.shortIds.length > 0 && { shortId: [...filter.shortIds] }),
     ...(filter.error !== null && { error: filter.error }),
     ...(filter.ids.length > 0 && { id: [...filter.ids] }),
     ...(filter.worker !== null && { worker: filter.worker }),
@@ -31,10 +35,13 @@ export function toTaskQuery(filter: Filter, minute: number): TaskQuery {
 }
 
 export function toBulkFilter(filter: Filter, minute: number): BulkFilter {
-  const { tag: _, id, ...same } = toTaskQuery(filter, minute);
+  const { tag: _, payload: __, id, shortId, word, ...same } = toTaskQuery(filter, minute);
   return {
     ...same,
     ...(filter.tags.length > 0 && { tags: Object.fromEntries(filter.tags) }),
+    ...(filter.payload.length > 0 && { payload: Object.fromEntries(filter.payload) }),
     ...(id && { ids: id }),
+    ...(shortId && { shortIds: shortId }),
+    ...(word && { words: word }),
   };
 }

@@ -27,12 +27,14 @@ export interface Suggestions {
   to: number;
 }
 
-const MOST = 12;
+const MOST = 14;
+const LOOKS_FOR = "Enter looks for the word in type, tags, idempotency key, short ID, error and payload.";
 
 export function suggest(text: string, caret: number, known: Known): Suggestions {
   const token = tokenize(text).find(({ start, end }) => start <= caret && caret <= end);
   const place = { from: token?.start ?? caret, to: token?.end ?? caret };
-  if (!token || token.key === null) return { ...place, hint: null, options: ofWord(token?.value ?? "", known) };
+  if (!token) return { ...place, hint: null, options: ofWord("", known) };
+  if (token.key === null) return { ...place, hint: LOOKS_FOR, options: ofWord(token.value, known) };
   if (!Object.hasOwn(QUALIFIERS, token.key)) return { ...place, hint: null, options: ofWord(token.key, known) };
   const key = token.key as Qualifier;
   const options = ofValue(key, token, known);

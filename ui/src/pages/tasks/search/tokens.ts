@@ -12,7 +12,8 @@ export interface Token {
   open: boolean;
 }
 
-const KEY = /^([A-Za-z]+):/;
+/** An address is no qualifier. */
+const KEY = /^([A-Za-z]+):(?!\/\/)/;
 const ESCAPES: Record<string, string> = { n: "\n", r: "\r", t: "\t", '"': '"', "\\": "\\" };
 
 export function tokenize(text: string): Token[] {
@@ -55,6 +56,11 @@ function unescaped(text: string, at: number): [meant: string, length: number] {
   if (code) return [String.fromCharCode(Number.parseInt(code, 16)), 6];
   const known = ESCAPES[next];
   return known === undefined ? ["\\", 1] : [known, 2];
+}
+
+/** A word without a qualifier: in quotes where it looks like one. */
+export function quoteWord(value: string): string {
+  return KEY.test(value) && quote(value) === value ? `"${value.replace(/\\/g, "\\\\")}"` : quote(value);
 }
 
 /** As it must be written for `tokenize` to give it back. Nothing in it is invisible or breaks the line. */
