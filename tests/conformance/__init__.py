@@ -54,7 +54,7 @@ from tests.conformance.races import Races
 from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
 from tests.conformance.schema import Schema
-from tests.conformance.series import Backlog, Series
+from tests.conformance.series import Arrivals, Backlog, Series, Waited
 from tests.conformance.settling import Settling
 from tests.conformance.submitting import Submitting
 from tests.conformance.unknown_states import Strangers
@@ -86,6 +86,8 @@ class StoreSuite(
     Figures,
     Series,
     Backlog,
+    Waited,
+    Arrivals,
     Workers,
     ControlsKept,
     Pausing,

@@ -40,6 +40,7 @@ from tasklib.stores.values import (
     NameStats,
     Page,
     Point,
+    VersionStart,
     WorkerInfo,
 )
 
@@ -353,11 +354,14 @@ class Engine:
     async def stats(self) -> dict[str, NameStats]:
         return await (await self.store()).stats()
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        return await (await self.store()).series(since_seconds, step_seconds)
+    async def series(self, since_seconds: float, step_seconds: int = 60, **window: Any) -> Sequence[Point]:
+        return await (await self.store()).series(since_seconds, step_seconds, **window)
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        return await (await self.store()).backlog_history(since_seconds, step_seconds)
+    async def backlog_history(self, since_seconds: float, step_seconds: int = 60, **window: Any) -> Sequence[Age]:
+        return await (await self.store()).backlog_history(since_seconds, step_seconds, **window)
+
+    async def versions(self) -> Sequence[VersionStart]:
+        return await (await self.store()).versions()
 
     async def workers(self) -> list[WorkerInfo]:
         return await (await self.store()).workers()

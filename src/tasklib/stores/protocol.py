@@ -47,6 +47,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
+    VersionStart,
     WorkerHeartbeat,
     WorkerInfo,
 )
@@ -151,12 +152,21 @@ class ReadStore(Protocol):
 
     async def stats(self) -> dict[str, NameStats]: ...
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        """The counters since then, summed over steps of whole minutes, oldest first. `minute` is a step's begin."""
+    async def series(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Point]:
+        """The counters since so long ago and until so long ago, summed over steps of whole minutes, oldest first.
+        `minute` is a step's begin. With a name, of that type, and what has the empty name."""
         ...
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        """What `sample_backlog` saw since then, oldest first."""
+    async def backlog_history(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Age]:
+        """What `sample_backlog` saw in that time, oldest first. The same for a name."""
+        ...
+
+    async def versions(self) -> Sequence[VersionStart]:
+        """The versions of the workers' application that `sample_backlog` has seen, first started first."""
         ...
 
     def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
@@ -264,7 +274,8 @@ class UpkeepStore(Protocol):
         ...
 
     async def sample_backlog(self) -> None:
-        """Keeps how old the backlog of each type is now, once in a minute however many ask."""
+        """Keeps how many tasks of each type wait now and for how long, how many came since the minute before, and new
+        versions of workers, once in a minute however many ask."""
         ...
 
 

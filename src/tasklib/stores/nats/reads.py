@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.limits import ALL
 from tasklib.core.task import Task
 from tasklib.stores import values
 from tasklib.stores.nats import filters, keys
@@ -20,9 +21,11 @@ from tasklib.stores.nats.cache import Depth, TaskCache
 from tasklib.stores.nats.claim import read_records
 from tasklib.stores.nats.clock import micros, moment
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.index import EMPTY
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.record import decode, to_task
 from tasklib.stores.nats.submit import half_written
+from tasklib.stores.samples import Waiting
 from tasklib.stores.values import Count, EndedCursor, EndedPage, Filter, NameStats, Page
 
 _AT_ONCE = 500
@@ -178,15 +181,23 @@ class Reads:
 
         return await self._kv.run(work)
 
-    async def ages(self) -> dict[str, float]:
-        """For how long the oldest due task of each name has been due. A worker asks, who has no list of all tasks."""
+    async def waiting(self) -> dict[str, Waiting]:
+        """What is unfinished of each name. A worker asks, who has no list of all tasks."""
 
-        async def work() -> dict[str, float]:
+        async def work() -> dict[str, Waiting]:
             await self._cache.sync()
-            return self._ages()
+            now, index = self._kv.clock.micros(), self._cache.index
+            running, depths = index.running_by_name(), index.depths()
+            found = {}
+            for name in {*running, *depths} - {ALL}:
+                depth = depths.get(name, EMPTY)
+                oldest_ms = 0 if depth.oldest is None else max(0, now - depth.oldest) // 1000
+                found[name] = Waiting(depth.waiting + running.get(name, 0), depth.due, oldest_ms)
+            return found
 
         return await self._kv.run(work)
 
     def _ages(self) -> dict[str, float]:
         now = self._kv.clock.micros()
-        return {name: (now - due) / 1_000_000 for name, due in self._cache.index.oldest_due().items()}
+        oldest = {name: depth.oldest for name, depth in self._cache.index.depths().items()}
+        return {name: (now - due) / 1_000_000 for name, due in oldest.items() if due is not None}

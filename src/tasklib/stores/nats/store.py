@@ -48,6 +48,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
+    VersionStart,
     WorkerHeartbeat,
     WorkerInfo,
 )
@@ -200,7 +201,7 @@ class NatsStore:
 
     async def sample_backlog(self) -> None:
         self._check_open()
-        await self._counts.sample_backlog(self._reads.ages)
+        await self._counts.sample_backlog(self._reads.waiting, self._workers.all)
 
     async def compact_stats(self) -> None:
         self._check_open()
@@ -237,13 +238,21 @@ class NatsStore:
         self._check_open()
         return await self._reads.stats()
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+    async def series(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Point]:
         self._check_open()
-        return await self._counts.series(since_seconds, step_seconds)
+        return await self._counts.series(since_seconds, step_seconds, until_seconds, name)
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+    async def backlog_history(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Age]:
         self._check_open()
-        return await self._counts.backlog_history(since_seconds, step_seconds)
+        return await self._counts.backlog_history(since_seconds, step_seconds, until_seconds, name)
+
+    async def versions(self) -> Sequence[VersionStart]:
+        self._check_open()
+        return await self._counts.versions()
 
     async def workers(self) -> list[WorkerInfo]:
         self._check_open()

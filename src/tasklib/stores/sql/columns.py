@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, WorkerInfo
+from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, VersionStart, WorkerInfo
 
 T = TypeVar("T")
 
@@ -323,9 +324,20 @@ class Active(NamedTuple):
     number: int
     due_at: datetime | None
     """Of the one that is due first."""
+    ready: bool
+    """They can be claimed."""
 
 
-ACTIVE = Shape(Active, {"name": Kind.TEXT, "state": Kind.TEXT, "number": Kind.INTEGER, "due_at": Kind.TIME})
+ACTIVE = Shape(
+    Active,
+    {
+        "name": Kind.TEXT,
+        "state": Kind.TEXT,
+        "number": Kind.INTEGER,
+        "due_at": Kind.TIME,
+        "ready": Kind.BOOLEAN,
+    },
+)
 
 POINT = Shape(
     Point,
@@ -342,7 +354,15 @@ POINT = Shape(
 COUNTED = Shape(row_values, POINT.columns)
 """A cell of the counters, taken out or put in."""
 
-AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER})
+WAITED_BUCKET = " ".join(
+    ["CASE", *(f"WHEN waited_ms <= {bound} THEN {at}" for at, bound in enumerate(LATENCY_BOUNDS_MS))]
+    + [f"ELSE {len(LATENCY_BOUNDS_MS)} END"]
+)
+"""As `decide.bucket_of` has it."""
+
+AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER, "depth": Kind.BIG_INTEGER})
+
+VERSION_START = Shape(VersionStart, {"version": Kind.TEXT, "started_ms": Kind.BIG_INTEGER})
 
 
 def _worker(

@@ -41,7 +41,7 @@ def stats() -> Steps[dict[str, NameStats]]:
     active: list[Active] = yield Query("stats_active", ACTIVE)
     finished = yield Query("stats_finished")
     names: dict[str, dict[str, Any]] = {}
-    for name, state, number, due_at in active:
+    for name, state, number, due_at, _ in active:
         figures = names.setdefault(name, {})
         field = "waiting" if state == TaskState.FAILED else state
         figures[field] = figures.get(field, 0) + number
@@ -54,12 +54,21 @@ def stats() -> Steps[dict[str, NameStats]]:
     return {name: NameStats(**figures) for name, figures in sorted(names.items())}
 
 
-def series(since_seconds: float, step_seconds: int) -> Steps[list[Point]]:
-    found: list[Point] = yield Query("series", POINT, since=timedelta(seconds=-since_seconds), step=step_seconds)
+def series(
+    since_seconds: float, step_seconds: int, until_seconds: float = 0.0, name: str | None = None
+) -> Steps[list[Point]]:
+    found: list[Point] = yield Query("series", POINT, **_window(since_seconds, step_seconds, until_seconds), name=name)
     return found
 
 
-def backlog_history(since_seconds: float, step_seconds: int) -> Steps[list[Age]]:
-    since = timedelta(seconds=-since_seconds)
-    found: list[Age] = yield Query("backlog_history", AGE, since=since, step=step_seconds)
+def backlog_history(
+    since_seconds: float, step_seconds: int, until_seconds: float = 0.0, name: str | None = None
+) -> Steps[list[Age]]:
+    window = _window(since_seconds, step_seconds, until_seconds)
+    found: list[Age] = yield Query("backlog_history", AGE, **window, name=name)
     return found
+
+
+def _window(since_seconds: float, step_seconds: int, until_seconds: float) -> dict[str, Any]:
+    since, until = timedelta(seconds=-since_seconds), timedelta(seconds=-until_seconds)
+    return {"since": since, "until": until, "step": step_seconds}

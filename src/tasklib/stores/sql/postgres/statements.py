@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, ROW_COUNT, Kind, Shape
+from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, ROW_COUNT, WAITED_BUCKET, Kind, Shape
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Play, Query, Script
@@ -32,6 +32,7 @@ _NAMES = {
     **dict.fromkeys(_INDEXES, ""),
     "claim_columns": column_list(CLAIM),
     "no_prefetch": NO_PREFETCH,
+    "waited_bucket": WAITED_BUCKET,
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
 }

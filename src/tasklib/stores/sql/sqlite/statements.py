@@ -12,7 +12,7 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.sql.columns import NEW_COLUMNS, ROW_COUNT, TASK, Kind
+from tasklib.stores.sql.columns import NEW_COLUMNS, ROW_COUNT, TASK, WAITED_BUCKET, Kind
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.sqlite import claiming
 from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
@@ -30,6 +30,8 @@ planner goes from the batch to a table and not the other way, whatever the stati
 _LOST = "(json_valid(history) AND coalesce(json_extract(history, '$[#{}].lost'), 0) = 1)"
 _NAMES = {
     "told": SQL["told"],
+    "waited_ms": SQL["waited_ms"],
+    "waited_bucket": WAITED_BUCKET,
     "new_rows": SQL["new_rows"],
     "new_columns": ", ".join(NEW_COLUMNS),
     "schema": "main",
