@@ -6,7 +6,7 @@ of its own (`?schema=billing` in tasklib's URL) change SCHEMA; the schema must e
 
 from alembic import op
 
-from tasklib.contrib.sqlalchemy import TABLES, migration
+from tasklib.contrib.sqlalchemy import migration
 
 revision = "tasklib_001"
 down_revision = None
@@ -14,6 +14,10 @@ branch_labels = None
 depends_on = None
 
 SCHEMA = "public"
+TABLES = (
+    *("tasks", "task_workers", "task_controls", "task_counts", "task_tokens", "task_audit"),
+    "task_migrations",
+)
 
 
 def upgrade() -> None:
@@ -23,7 +27,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """All tasks go with it."""
-    for table in sorted(TABLES - {"task_types"}):  # which came later
+    for table in TABLES:
         op.execute(f"DROP TABLE {SCHEMA}.{table}")
     for function in ("task_counts_deleted", "task_counts_truncated"):
         op.execute(f"DROP FUNCTION {SCHEMA}.{function}()")

@@ -23,7 +23,7 @@ from tests import databases
 from tests.queues import as_default
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
-STEPS = ("001_add_tasks_table", "002_add_task_types", "003_add_ended_index")
+STEPS = ("001_add_tasks_table", "002_add_schedules_and_flows")
 ALEMBIC_FILES = [MIGRATIONS / f"{step}.py" for step in STEPS]
 SQL_FILES = [MIGRATIONS / f"{step}.sql" for step in STEPS]
 

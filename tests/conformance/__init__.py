@@ -54,7 +54,7 @@ from tests.conformance.races import Races
 from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
 from tests.conformance.schema import Schema
-from tests.conformance.series import Arrivals, Backlog, Series, Waited
+from tests.conformance.series import Arrivals, Backlog, Series, Versions, Waited
 from tests.conformance.settling import Settling
 from tests.conformance.submitting import Submitting
 from tests.conformance.unknown_states import Strangers
@@ -88,6 +88,7 @@ class StoreSuite(
     Backlog,
     Waited,
     Arrivals,
+    Versions,
     Workers,
     ControlsKept,
     Pausing,

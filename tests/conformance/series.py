@@ -13,6 +13,8 @@ from tasklib.stores.samples import ARRIVED, WAITED
 from tasklib.stores.values import Point
 from tests.conformance.builders import (
     WORK,
+    WORKER_A,
+    WORKER_B,
     apply,
     cancelled,
     claim,
@@ -21,6 +23,7 @@ from tests.conformance.builders import (
     expired,
     failed,
     fetch,
+    heartbeat_of,
     in_phase,
     released,
     snoozed,
@@ -257,6 +260,32 @@ class Arrivals:
         until = now.second + 90
         assert {point.name for point in await store.series(600, until_seconds=until)} == {"", "one"}
         assert [age.depth for age in await store.backlog_history(600, until_seconds=until) if not age.name] == [0]
+
+
+class Versions:
+    """Of the workers' application: when each was first started."""
+
+    async def test_the_first_start_of_each_is_kept_when_its_workers_are_gone(self, store: Store) -> None:
+        await store.heartbeat(heartbeat_of("nameless"))
+        started = await store.now()
+        await store.heartbeat(heartbeat_of(WORKER_A, version="1.4"))
+        await store.sample_backlog()
+        assert {worker.id: worker.version for worker in await store.workers()} == {"nameless": None, WORKER_A: "1.4"}
+        store.clock_offset += 3600
+        await store.heartbeat(heartbeat_of("another", version="1.4"))
+        await store.heartbeat(heartbeat_of(WORKER_B, version="1.5"))
+        await store.sample_backlog()
+        await store.compact_stats()
+        versions = await store.versions()
+        assert [each.version for each in versions] == ["1.4", "1.5"]
+        first, second = (each.started_ms / 1000 for each in versions)
+        assert 0 <= first - started.timestamp() + 0.001 < 60
+        assert 3600 <= second - first < 3660
+        store.clock_offset += 3 * 86400
+        await store.compact_stats()
+        await store.sample_backlog()
+        assert await store.versions() == versions
+        assert await store.series(600) == []
 
 
 async def at_the_begin_of_a_minute(store: Store) -> None:

@@ -9,6 +9,8 @@ from tasklib.core.task import Task, TaskState
 from tasklib.stores.protocol import Store
 from tasklib.stores.values import Filter
 from tests.conformance.builders import (
+    WORKER_A,
+    WORKER_B,
     apply,
     cancelled,
     claim,
@@ -48,6 +50,25 @@ def _about(instant: datetime | None, expected: datetime) -> bool:
 
 
 class Settling:
+    async def test_who_ran_it_and_how_long_is_kept(self, store: Store) -> None:
+        """Of the latest attempt; where nobody measured it, it is not known."""
+        task_id = await submit(store)
+
+        async def told() -> tuple[object, ...]:
+            task = await fetch(store, task_id)
+            return task.worker_id, task.last_worker_id, task.run_ms
+
+        assert await told() == (None, None, None)
+        await apply(store, failed(await claim_one(store), run_ms=41))
+        assert await told() == (None, WORKER_A, 41)
+        assert (await fetch(store, task_id)).history[0]["run_ms"] == 41
+        running = await claim_one(store, worker=WORKER_B)
+        assert await told() == (WORKER_B, WORKER_A, 41)
+        await apply(store, released(running))
+        assert await told() == (None, WORKER_B, None)
+        await apply(store, completed(await claim_one(store), run_ms=7))
+        assert await told() == (None, WORKER_A, 7)
+
     async def test_success_completes_the_task(self, store: Store) -> None:
         task_id = await submit(
             store, payload={"a": 1}, tags={"t": 1}, key="k", priority=4, timeout_seconds=3, trace="t"

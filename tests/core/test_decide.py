@@ -78,7 +78,9 @@ def test_success_stands_although_somebody_asked_it_to_stop():
 
 @pytest.mark.parametrize(("retry_count", "delay"), [(0, 5), (1, 10), (2, 20)])
 def test_failure_with_attempts_left(retry_count: int, delay: float):
-    change = decide.settle(claim(retry_count), Failed("boom", run_ms=30), POLICY)
+    change = decide.settle(
+        claim(retry_count), Failed("boom", run_ms=30, cause=json.JSONDecodeError("x", "", 0)), POLICY
+    )
     assert guard(change) == (ID, 7, "anna", None)
     assert (change.state, change.terminal, change.retry_count) == (TaskState.FAILED, False, retry_count + 1)
     assert (change.due_in, change.error, change.result, change.leaves) == (delay, "boom", None, None)
@@ -88,6 +90,8 @@ def test_failure_with_attempts_left(retry_count: int, delay: float):
         "worker": "anna",
         "started": "2026-01-01T12:00:00.123456Z",
         "error": "boom",
+        "type": "json.decoder.JSONDecodeError",
+        "run_ms": 30,
     }
 
 

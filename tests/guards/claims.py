@@ -144,9 +144,8 @@ ATTEMPTS = (
     one(
         "an attempt that lost its worker makes a crashed_before",
         "core/decide.py",
-        'record["lost"] = True',
+        '"lost": lost, ',
         suite("test_a_task_that_lost_its_worker_is_never_prefetched", "sqlite"),
-        put="pass",
     ),
     one(
         "sqlite: what runs alone is not prefetched",

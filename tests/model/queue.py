@@ -91,6 +91,7 @@ class Queue:
             "version": 0,
             "idempotency_key": key,
             "history": [],
+            "last_worker_id": None,
         }
         return task_id
 
@@ -177,6 +178,7 @@ class Queue:
             version=version + 1,
             updated_at=self.now,
             worker_id=None,
+            last_worker_id=row["worker_id"] or row["last_worker_id"],
             locked_until=None,
             completed_at=self.now if moved.over else None,
             next_retry_at=moved.due if waits else None,

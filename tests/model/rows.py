@@ -9,7 +9,7 @@ from tests.model.benches import Bench
 
 Row: TypeAlias = dict[str, Any]
 
-_IGNORED = {"args", "kwargs", "tags", "timeout_seconds", "retry_policy", "trace"}
+_IGNORED = {"args", "kwargs", "tags", "timeout_seconds", "retry_policy", "trace", "run_ms"}
 """What is passed through untouched; the suite for stores looks at these."""
 
 

@@ -50,6 +50,8 @@ async def test_submit_and_get(api: httpx.AsyncClient):
         "updatedAt": task["updatedAt"],
         "completedAt": None,
         "workerId": None,
+        "lastWorkerId": None,
+        "runMs": None,
         "lockedUntil": None,
         "timeoutSeconds": None,
         "priority": 0,

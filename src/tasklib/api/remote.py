@@ -257,6 +257,8 @@ def _task(shown: dict[str, Any]) -> Task:
         version=shown["version"],
         idempotency_key=shown["idempotencyKey"],
         history=shown["history"],
+        last_worker_id=shown.get("lastWorkerId"),
+        run_ms=shown.get("runMs"),
     )
 
 

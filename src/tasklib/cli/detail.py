@@ -55,14 +55,16 @@ def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str
     if task.started_at is not None:
         yield "started", both(task.started_at, now)
     if task.completed_at is not None:
-        held = f", claimed for {_seconds(task.started_at, task.completed_at)}" if task.started_at is not None else ""
-        yield "finished", f"{both(task.completed_at, now)}{held}"
+        ran = "" if task.run_ms is None else f", ran for {_run_time(task.run_ms)}"
+        yield "finished", f"{both(task.completed_at, now)}{ran}"
     if task.cancel_requested_at is not None:
         yield "stop asked for", both(task.cancel_requested_at, now)
     if is_running(task):
         yield "worker", task.worker_id or "unknown"
         if task.locked_until is not None:
             yield "lease until", both(task.locked_until, now)
+    elif task.last_worker_id is not None:
+        yield "last worker", task.last_worker_id
     if task.timeout_seconds is not None:
         yield "timeout", span(task.timeout_seconds)
     if task.idempotency_key is not None:
@@ -109,7 +111,7 @@ def _timeline(history: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(clean(str(entry.get("attempt", "?")))),
             Text(absolute(ended) if ended is not None else "at an unknown time"),
-            Text(f"claimed for {_seconds(started, ended)}" if started is not None and ended is not None else ""),
+            Text(_ran(entry, started, ended)),
             Text.assemble(
                 styled(last_line(str(entry.get("error", ""))) or "no error was recorded", "red"),
                 styled(f"  on {entry.get('worker') or 'an unknown worker'}", "dim"),
@@ -127,6 +129,14 @@ def _time(value: object) -> datetime | None:
     return time if time is not None and time.tzinfo is not None else None
 
 
-def _seconds(start: datetime, end: datetime) -> str:
-    seconds = (end - start).total_seconds()
-    return f"{seconds * 1000:.0f} ms" if 0 <= seconds < 1 else span(seconds)
+def _ran(entry: dict[str, Any], started: datetime | None, ended: datetime | None) -> str:
+    run_ms = entry.get("run_ms")
+    if isinstance(run_ms, int):
+        return f"ran for {_run_time(run_ms)}"
+    if started is None or ended is None:
+        return ""
+    return f"claimed for {_run_time(int((ended - started).total_seconds() * 1000))}"
+
+
+def _run_time(ms: int) -> str:
+    return f"{ms} ms" if 0 <= ms < 1000 else span(ms / 1000)

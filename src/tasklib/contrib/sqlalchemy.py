@@ -25,28 +25,18 @@ from tasklib.stores.sql.queries import load_steps
 
 try:
     from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table, Text, text
-    from sqlalchemy.dialects.postgresql import JSONB, TIMESTAMP, UUID
+    from sqlalchemy.dialects.postgresql import ARRAY, JSONB, TIMESTAMP, UUID
 except ImportError as error:
     raise MissingExtra("sqlalchemy", "sqlalchemy", "tasklib.contrib.sqlalchemy") from error
 
 __all__ = ["TABLES", "include_object", "migration", "tasks_table"]
 
-TABLES = frozenset(
-    {
-        "tasks",
-        "task_workers",
-        "task_types",
-        "task_controls",
-        "task_counts",
-        "task_tokens",
-        "task_audit",
-        "task_migrations",
-    }
-)
+TABLES = frozenset(re.findall(r"CREATE TABLE \{schema\}\.(\w+)", "".join(step.sql for step in load_steps("postgres"))))
 """Everything that tasklib keeps in a schema."""
 
 _TYPES: dict[str, Any] = {
     "uuid": UUID(as_uuid=True),
+    "uuid[]": ARRAY(UUID(as_uuid=True)),
     "varchar": String(),
     "text": Text(),
     "integer": Integer(),
@@ -55,7 +45,8 @@ _TYPES: dict[str, Any] = {
     "jsonb": JSONB(),
 }
 _COLUMN = re.compile(
-    r"^    (\w+) (\w+)( NOT NULL)?( PRIMARY KEY)?(?: DEFAULT (.+?))?,?(?=\n    \w|\Z)", re.MULTILINE | re.DOTALL
+    r"^    (?:ADD COLUMN )?(\w+) ([\w\[\]]+)( NOT NULL)?( PRIMARY KEY)?(?: DEFAULT (.+?))?,?(?=\n    \w|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _INDEX = re.compile(r"CREATE (UNIQUE )?INDEX (\w+) ON \{schema\}\.tasks \((.+?)\)\s+WHERE (.+)", re.DOTALL)
 _COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
@@ -85,7 +76,7 @@ def tasks_table(metadata: MetaData, schema: str | None = None) -> Table:
 def _read(statement: str, items: dict[str, Column[Any] | Index]) -> None:
     """What a statement does to the table."""
     statement = _COMMENT.sub("", statement)
-    if statement.startswith("CREATE TABLE {schema}.tasks ("):
+    if statement.startswith(("CREATE TABLE {schema}.tasks (", "ALTER TABLE {schema}.tasks\n")):
         for name, kind, required, primary, default in _COLUMN.findall(statement.partition("\n) WITH (")[0]):
             written = text(default) if default else None
             items[name] = Column(

@@ -242,29 +242,30 @@ class _Attempt(NamedTuple):
     worker_id: str | None
     started_at: datetime | None
 
-    def entry(self, error: str, *, lost: bool = False) -> str:
+    def entry(self, error: str, *, type: str = "", lost: bool = False, run_ms: int = 0) -> str:
         record: dict[str, object] = {
             "attempt": self.retry_count + 1,
             "worker": self.worker_id,
             "started": self.started_at.isoformat().replace("+00:00", "Z") if self.started_at else None,
             "error": clip_error(error, HISTORY_ERROR_LIMIT),
         }
-        if lost:
-            record["lost"] = True
+        also: dict[str, object] = {"type": type, "lost": lost, "run_ms": run_ms}
+        record |= {name: value for name, value in also.items() if value}
         return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 def _failed(guard: _Guard, attempt: _Attempt, failure: Failed, delay: float) -> Change:
     again = attempts_left(attempt.retry_count, attempt.max_retries) and not failure.final
     bucket = UNTIMED if failure.lost else bucket_of(failure.run_ms)
-    stopped = _stopped(guard, attempt, failure.error, lost=failure.lost, run_ms=failure.run_ms, bucket=bucket)
+    entry = attempt.entry(failure.error, type=failure.type, lost=failure.lost, run_ms=failure.run_ms)
+    stopped = _stopped(guard, attempt, failure.error, entry, run_ms=failure.run_ms, bucket=bucket)
     return _to(
         guard,
         Event.FAIL if again else Event.GIVE_UP,
         attempt.retry_count + again,
         due_in=delay if again else None,
         error=stopped.error,
-        entry=stopped.entry,
+        entry=entry,
         run_ms=failure.run_ms,
         bucket=bucket,
         if_asked=stopped,
@@ -272,14 +273,20 @@ def _failed(guard: _Guard, attempt: _Attempt, failure: Failed, delay: float) -> 
 
 
 def _stopped(
-    guard: _Guard, attempt: _Attempt, error: str, *, lost: bool = False, run_ms: int = 0, bucket: int = UNTIMED
+    guard: _Guard,
+    attempt: _Attempt,
+    error: str,
+    entry: str | None = None,
+    *,
+    run_ms: int = 0,
+    bucket: int = UNTIMED,
 ) -> Change:
     return _to(
         guard,
         Event.STOP,
         attempt.retry_count + 1,
         error=clip_error(error),
-        entry=attempt.entry(error, lost=lost),
+        entry=entry or attempt.entry(error, run_ms=run_ms),
         run_ms=run_ms,
         bucket=bucket,
     )

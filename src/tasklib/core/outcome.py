@@ -29,8 +29,15 @@ class Failed:
     run_ms: int = 0
     seen: bool = False
     """An exception of the handler's, which has passed through the middleware around it."""
+    type: str = ""
+    """The class of what was raised, with its module; empty: nothing was."""
     cause: BaseException | None = field(default=None, compare=False, repr=False)
     """What the handler raised, for the log; not known of handlers in other processes."""
+
+    def __post_init__(self) -> None:
+        if self.cause is not None and not self.type:
+            raised = self.cause.__class__
+            object.__setattr__(self, "type", f"{raised.__module__}.{raised.__qualname__}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,10 @@ class Task:
     retry_policy: dict[str, Any] | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     trace: str | None = None
+    last_worker_id: str | None = None
+    """Who ran the latest attempt that is over; `worker_id` is set only while one runs."""
+    run_ms: int | None = None
+    """How long its handler ran. None: it runs, or nobody knows, because its worker was lost."""
 
     @property
     def attempts(self) -> int:

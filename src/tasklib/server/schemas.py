@@ -126,7 +126,9 @@ class Attempt(ResponseModel):
     started: str | None = None
     ended: str | None = None
     error: str | None = None
-    lost: bool = False
+    type: str | None = Field(default=None, description="The class of the exception, with its module.")
+    lost: bool = Field(default=False, description="Its worker vanished, or (type ChildProcessDied) its child process.")
+    run_ms: int | None = Field(default=None, description="How long the handler ran; null: not known, or less than 1.")
 
 
 class TaskView(ResponseModel):
@@ -144,7 +146,9 @@ class TaskView(ResponseModel):
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None
-    worker_id: str | None
+    worker_id: str | None = Field(description="Who runs it.")
+    last_worker_id: str | None = Field(description="Who ran the latest attempt that is over.")
+    run_ms: int | None = Field(description="How long the handler ran in that attempt; null: not known.")
     locked_until: datetime | None
     timeout_seconds: int | None
     priority: int

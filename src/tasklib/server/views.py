@@ -96,6 +96,8 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
         "updated_at": task.updated_at,
         "completed_at": task.completed_at,
         "worker_id": task.worker_id,
+        "last_worker_id": task.last_worker_id,
+        "run_ms": task.run_ms,
         "locked_until": task.locked_until,
         "timeout_seconds": task.timeout_seconds,
         "priority": task.priority,
@@ -183,16 +185,16 @@ def audit_view(entry: AuditEntry) -> AuditView:
 
 
 def _attempt(entry: Any) -> Attempt:
-    """A row may have been edited by hand: what is not text is left out."""
+    """A row may have been edited by hand: what is not of its kind is left out."""
     if not isinstance(entry, dict):
         return Attempt()
-    texts = {
+    fields: dict[str, Any] = {
         name: mask_text(value)
-        for name in ("worker", "started", "ended", "error")
+        for name in ("worker", "started", "ended", "error", "type")
         if isinstance(value := entry.get(name), str)
     }
-    number = entry.get("attempt")
-    return Attempt(attempt=number if isinstance(number, int) else None, lost=entry.get("lost") is True, **texts)
+    fields |= {name: value for name in ("attempt", "run_ms") if isinstance(value := entry.get(name), int)}
+    return Attempt(lost=entry.get("lost") is True, **fields)
 
 
 def _unwrapped(result: Any) -> Any:

@@ -22,7 +22,17 @@ from tasklib.stores.nats import NatsStore, keys, schema
 from tasklib.stores.nats.address import Address, parse
 from tasklib.stores.nats.kv import KeyValueStore, Write
 from tasklib.stores.values import Filter
-from tests.conformance.builders import apply, claim_one, completed, failed, new_task, settle, submit, submit_several
+from tests.conformance.builders import (
+    apply,
+    claim_one,
+    completed,
+    failed,
+    fetch,
+    new_task,
+    settle,
+    submit,
+    submit_several,
+)
 from tests.nats_servers import NatsServer
 from tests.stores.conftest import number_of
 
@@ -103,6 +113,25 @@ async def test_a_newer_schema_is_refused(store: NatsStore, kv: Any, nats_url: st
     await kv.put(keys.SCHEMA, json.dumps({"version": schema.CURRENT + 1}).encode())
     with pytest.raises(SchemaMismatch, match="upgrade tasklib"):
         await NatsStore(nats_url).open()
+
+
+async def test_a_bucket_of_version_1_is_refused_until_it_is_migrated(store: NatsStore, kv: Any, nats_url: str):
+    task_id = await submit(store)
+    record = json.loads((await kv.get(keys.task(task_id))).value)
+    for name in ("run_ms", "last_worker_id"):
+        del record[name]
+    await kv.put(keys.task(task_id), json.dumps(record).encode())
+    await kv.put(keys.SCHEMA, json.dumps({"version": 1}).encode())
+
+    another = NatsStore(nats_url)
+    with pytest.raises(SchemaMismatch, match="tasklib migrate"):
+        await another.open()
+    assert await another.migrate(plan=True) == ["0002_schedules_and_flows"]
+    assert await another.migrate() == ["0002_schedules_and_flows"]
+    assert await another.migrate() == []
+    await another.open()
+    assert (await fetch(another, task_id)).run_ms is None
+    await another.close()
 
 
 async def test_replicas_that_cannot_be_had_are_refused(nats_url: str):

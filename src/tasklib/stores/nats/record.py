@@ -186,6 +186,8 @@ _EMPTY: dict[str, Any] = {
     "idempotency_key": None,
     "trace": None,
     "args": {},
+    "last_worker_id": None,
+    "run_ms": None,
 }
 
 
@@ -260,6 +262,9 @@ def to_task(record: Record) -> Task:
         retry_policy=json.loads(record.retry_policy),
         history=json.loads(record.history),
         trace=head["trace"],
+        # Records of version 1 do not have these.
+        last_worker_id=head.get("last_worker_id"),
+        run_ms=head.get("run_ms"),
     )
 
 

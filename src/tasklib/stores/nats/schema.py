@@ -10,9 +10,7 @@ from typing import Any
 from tasklib.core.errors import SchemaMismatch, StoreRefused
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.failures import Conflict
-from tasklib.stores.nats.kv import KeyValueStore, Write
-
-CURRENT = 1
+from tasklib.stores.nats.kv import Entry, KeyValueStore, Write
 
 STEPS = [
     (
@@ -20,8 +18,14 @@ STEPS = [
         "A KV bucket with history 1, atomic batches, TTLs for marks of deletions, and discard new: full is an error.\n"
         "Keys: tasks.task.{id}, tasks.idem.{key}, tasks.control.{name}, tasks.worker.{id}, tasks.type.{name},\n"
         "tasks.count.{...}, tasks.token.{id}, tasks.audit.{...}, tasks.schema.",
-    )
+    ),
+    (
+        "0002_schedules_and_flows",
+        "Nothing is rewritten: what a record of version 1 does not have is null. Marks the bucket, so that a tasklib\n"
+        "which does not know the new fields no longer opens it.",
+    ),
 ]
+CURRENT = len(STEPS)
 
 _MARK = "tasklib"
 _NOT_FOUND = 10059
@@ -92,23 +96,32 @@ async def prepare(kv: KeyValueStore) -> None:
         found = CURRENT
     if found > CURRENT:
         raise SchemaMismatch(f"the bucket's schema is version {found}, this tasklib knows {CURRENT}: upgrade tasklib")
+    if found < CURRENT:
+        raise SchemaMismatch(
+            f"the bucket's schema is version {found}, this tasklib needs {CURRENT}; run: tasklib migrate"
+        )
     await _check_config(kv)
     await _prove(kv)
 
 
+def behind(version: int | None) -> list[str]:
+    return [name for name, _ in STEPS[version or 0 :]]
+
+
 async def migrate(kv: KeyValueStore) -> list[str]:
     found = await version(kv)
-    if found is not None and found >= CURRENT:
-        return []
     if found is None:
         await kv.run(lambda: _create(kv))
     await kv.run(kv.info)
-    mark = json.dumps({"version": CURRENT}).encode()
-    try:
-        await kv.run(lambda: kv.write([Write(keys.SCHEMA, 0, mark)]))
-    except Conflict:
-        return []  # somebody was quicker, or it was we ourselves and the reply was lost
-    return [name for name, _ in STEPS]
+    done: list[str] = []
+
+    def mark(entry: Entry | None) -> bytes | None:
+        there = 0 if entry is None else int(json.loads(entry.data)["version"])
+        done[:] = behind(there)
+        return json.dumps({"version": CURRENT}).encode() if done else None
+
+    await kv.update(keys.SCHEMA, mark)
+    return done
 
 
 async def _create(kv: KeyValueStore) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.decide import Change, WriteResult, explain_miss, split_by_task
+from tasklib.core.decide import UNTIMED, Change, WriteResult, explain_miss, split_by_task
 from tasklib.core.task import TaskState
 from tasklib.stores.nats.access import audit_writes
 from tasklib.stores.nats.claim import read_records, write_of
@@ -238,6 +238,8 @@ def _settled(record: Record, change: Change, now: datetime) -> Record:
         version=head["version"] + 1,
         updated_at=moment,
         worker_id=None,
+        last_worker_id=head["worker_id"] or head.get("last_worker_id"),
+        run_ms=None if change.bucket == UNTIMED else change.run_ms,
         locked_until=None,
         completed_at=moment if change.terminal else None,
         next_retry_at=(due or moment) if waits else None,

@@ -312,8 +312,7 @@ class NatsStore:
     async def migrate(self, *, plan: bool = False) -> list[str]:
         await self._connection.start()
         if plan:
-            found = await schema.version(self._kv)
-            return [] if found else [name for name, _ in schema.STEPS]
+            return schema.behind(await schema.version(self._kv))
         return await schema.migrate(self._kv)
 
     def migration_sql(self) -> list[tuple[str, str]]:

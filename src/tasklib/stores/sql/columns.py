@@ -115,6 +115,8 @@ TASK = Shape(
         "retry_policy": Kind.JSON,
         "history": Kind.JSON,
         "trace": Kind.TEXT,
+        "last_worker_id": Kind.TEXT,
+        "run_ms": Kind.INTEGER,
     },
 )
 
@@ -384,6 +386,7 @@ WORKER = Shape(
         "id": Kind.TEXT,
         "hostname": Kind.TEXT,
         "pid": Kind.INTEGER,
+        "version": Kind.TEXT,
         "names": Kind.NAMES,
         "queues": Kind.JSON,
         "concurrency": Kind.INTEGER,

@@ -37,7 +37,7 @@ def keep(cells: Sequence[Cell]) -> Steps[None]:
     if not (yield Query("compact_lock")) or (yield Query("sampled", minute=cells[0][0])):
         return
     yield from add_counts(cells)
-    # yield Query("note_versions")
+    yield Query("note_versions")
 
 
 def versions() -> Steps[list[VersionStart]]:

@@ -44,8 +44,8 @@ ORDER BY 2, 1
 
 -- name: heartbeat
 INSERT INTO {schema}.task_workers
-    (id, hostname, pid, names, queues, concurrency, running, listening, started_at, seen_at)
-VALUES (:id, :hostname, :pid, :names, :queues, :concurrency, :running, :listening, {now}, {lease_now})
+    (id, hostname, pid, version, names, queues, concurrency, running, listening, started_at, seen_at)
+VALUES (:id, :hostname, :pid, :version, :names, :queues, :concurrency, :running, :listening, {now}, {lease_now})
 ON CONFLICT (id) DO UPDATE SET
     names = excluded.names,
     queues = excluded.queues,

@@ -155,7 +155,8 @@ class _Child:
         if reply is not None:
             return frames.unpack(reply)
         self.kill()
-        return Failed(f"ChildProcessDied: the process that ran this task ended with {self._ending()}", lost=True)
+        error = f"ChildProcessDied: the process that ran this task ended with {self._ending()}"
+        return Failed(error, lost=True, type="ChildProcessDied")
 
     def kill(self) -> None:
         self.alive = False

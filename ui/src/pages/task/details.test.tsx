@@ -14,6 +14,8 @@ const TASK = {
   completedAt: "2026-01-01T12:00:00.082Z",
   timeoutSeconds: null,
   workerId: null,
+  lastWorkerId: null,
+  runMs: null,
   lockedUntil: null,
   cancelRequestedAt: null,
   idempotencyKey: null,

@@ -40,11 +40,19 @@ export const TimelineAttempt = memo(function TimelineAttempt({ attempt, of }: Ti
       {attempt.state === "lost" && <p>Its worker vanished before it could finish.</p>}
       <p>
         <RelativeTime at={attempt.ended ?? attempt.started} />
-        {attempt.started && (attempt.ended || attempt.state === "running") && (
+        {attempt.runMs !== null ? (
           <>
-            {" · claimed for "}
-            <Duration from={attempt.started} to={attempt.ended} />
+            {" · ran for "}
+            <Duration ms={attempt.runMs} />
           </>
+        ) : (
+          attempt.started &&
+          (attempt.ended || attempt.state === "running") && (
+            <>
+              {" · claimed for "}
+              <Duration from={attempt.started} to={attempt.ended} />
+            </>
+          )
         )}
       </p>
       <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-2 text-faint">

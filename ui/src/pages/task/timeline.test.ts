@@ -21,6 +21,8 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     updatedAt: at(0),
     completedAt: null,
     workerId: null,
+    lastWorkerId: null,
+    runMs: null,
     lockedUntil: null,
     timeoutSeconds: null,
     priority: 0,
@@ -107,7 +109,10 @@ it("knows whether a cancelled task ran at that time", () => {
 
 it("tells a child process that died from a worker that was lost", () => {
   const error = "ChildProcessDied: the process that ran this task ended with signal 9";
-  const history = [failure(1, 1, { lost: true, error }), failure(2, 3, { lost: true, error: "WorkerLost: worker w" })];
+  const history = [
+    failure(1, 1, { lost: true, type: "ChildProcessDied", error }),
+    failure(2, 3, { lost: true, error: "WorkerLost: worker w" }),
+  ];
   expect(told({ status: "failed", attempts: 2, completedAt: at(4), history })).toEqual([
     "lost 2 final",
     "crashed 1",

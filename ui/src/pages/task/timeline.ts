@@ -15,6 +15,8 @@ export interface AttemptEvent {
   worker: string | null;
   started: string | null;
   ended: string | null;
+  /** How long the handler ran; null: not known. */
+  runMs: number | null;
   error: string | null;
   /** No other follows by itself. */
   final: boolean;
@@ -116,6 +118,7 @@ function attemptsOf(task: TaskDetail): Placed[] {
         worker: entry.worker ?? null,
         started: entry.started ?? null,
         ended: entry.ended ?? null,
+        runMs: entry.runMs ?? null,
         error: entry.error ?? null,
         final: last && isFinished(task) && task.status !== "completed",
       },
@@ -127,7 +130,7 @@ function attemptsOf(task: TaskDetail): Placed[] {
 
 function howFailed(entry: Attempt): AttemptState {
   if (!entry.lost) return "failed";
-  return entry.error?.startsWith("ChildProcessDied:") ? "crashed" : "lost";
+  return entry.type === "ChildProcessDied" ? "crashed" : "lost";
 }
 
 /** What the row itself says of now, or of the end. */
@@ -138,13 +141,14 @@ function latestOf(task: TaskDetail): Placed[] {
     // As in the history, which it will join if it fails: what is open on the page stays open.
     key: `attempt ${task.lastAttemptAt} ${task.attempts}`,
     number: task.attempts,
-    worker: task.workerId,
+    worker: task.workerId ?? task.lastWorkerId,
     started: task.lastAttemptAt,
+    runMs: task.runMs,
     error: null,
   } as const;
   switch (task.status) {
     case "processing":
-      return [[now, { ...attempt, state: "running", ended: null, final: false }]];
+      return [[now, { ...attempt, state: "running", ended: null, runMs: null, final: false }]];
     case "completed":
       return [[now, { ...attempt, state: "completed", ended: task.completedAt, final: true }]];
     case "cancelled":

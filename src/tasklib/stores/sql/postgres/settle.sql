@@ -12,6 +12,8 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         updated_at = clock.now,
         completed_at = clock.now,
         worker_id = NULL,
+        last_worker_id = t.worker_id,
+        run_ms = b.run_ms,
         locked_until = NULL,
         next_retry_at = NULL,
         result = b.result,
@@ -46,6 +48,8 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         version = t.version + 1,
         updated_at = clock.now,
         worker_id = NULL,
+        last_worker_id = coalesce(t.worker_id, t.last_worker_id),
+        run_ms = CASE WHEN b.bucket >= 0 THEN b.run_ms END,
         locked_until = NULL,
         result = b.result,
         (

@@ -41,7 +41,7 @@ END
 -- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
 -- too.
 WITH {batch}, matched AS MATERIALIZED (
-    SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, run_ms, bucket,
+    SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, b.run_ms, b.bucket,
         {waited_ms} AS waited_ms
     FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
         ON t.id = b.id AND t.version = b.version AND +t.worker_id = :worker_id
@@ -54,6 +54,8 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     updated_at = {now},
     completed_at = {now},
     worker_id = NULL,
+    last_worker_id = tasks.worker_id,
+    run_ms = b.run_ms,
     locked_until = NULL,
     next_retry_at = NULL,
     result = b.result,
@@ -85,6 +87,8 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     version = tasks.version + 1,
     updated_at = {now},
     worker_id = NULL,
+    last_worker_id = coalesce(tasks.worker_id, tasks.last_worker_id),
+    run_ms = iif(b.bucket >= 0, b.run_ms, NULL),
     locked_until = NULL,
     result = b.result,
     (
