@@ -48,6 +48,7 @@ from tests.conformance.leases import Leases
 from tests.conformance.limits import ConcurrencyLimits, RateLimits
 from tests.conformance.lists import Lists
 from tests.conformance.lost import LostLeases
+from tests.conformance.outliers import Outliers
 from tests.conformance.pausing import Pausing
 from tests.conformance.prefetch import Prefetch
 from tests.conformance.races import Races
@@ -89,6 +90,7 @@ class StoreSuite(
     Waited,
     Arrivals,
     Versions,
+    Outliers,
     Workers,
     ControlsKept,
     Pausing,

@@ -35,6 +35,7 @@ from tasklib.stores.values import (
     Controls,
     Count,
     EndedPage,
+    Failure,
     Filter,
     Inserted,
     NameStats,
@@ -359,6 +360,12 @@ class Engine:
 
     async def backlog_history(self, since_seconds: float, step_seconds: int = 60, **window: Any) -> Sequence[Age]:
         return await (await self.store()).backlog_history(since_seconds, step_seconds, **window)
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        return await (await self.store()).latest_failures(name, limit)
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        return await (await self.store()).slowest(name, looked, limit)
 
     async def versions(self) -> Sequence[VersionStart]:
         return await (await self.store()).versions()

@@ -37,6 +37,7 @@ from tasklib.stores.values import (
     EndedCursor,
     EndedPage,
     Extension,
+    Failure,
     Filter,
     Finding,
     Held,
@@ -163,6 +164,16 @@ class ReadStore(Protocol):
         self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
     ) -> Sequence[Age]:
         """What `sample_backlog` saw in that time, oldest first. The same for a name."""
+        ...
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        """The final failures that ended last, of one type or of all, latest first. Of the latest `SEARCHED_TASKS` that
+        failed or were cancelled: a type may have others before them."""
+        ...
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        """Of the newest `looked` tasks of this type that completed and as many that failed for good, those whose
+        handlers ran longest in their latest attempt, the longest first."""
         ...
 
     async def versions(self) -> Sequence[VersionStart]:

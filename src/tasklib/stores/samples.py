@@ -1,7 +1,7 @@
 """What a janitor sees once a minute of what waits, and what follows from it: how many tasks came in between.
 
-Nobody counts submits: a statement more for each of them would be too much. Between two looks, as many tasks came as ended
-plus as many as more are unfinished than before. Cells are those of the counters behind charts.
+Nobody counts submits: a statement more for each of them would be too much. Between two looks, as many tasks came as
+ended plus as many as more are unfinished than before. Cells are those of the counters behind charts.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 SEARCHED_TASKS = 50_000
 """A search by tag or error text looks at so many tasks at a time, of those that meet its other conditions."""
+ERROR_END = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +261,16 @@ class Age(NamedTuple):
     """How long the longest-waiting due task had been due."""
     depth: int = 0
     """How many were due and waited."""
+
+
+class Failure(NamedTuple):
+    """What is known of a final failure without its task's payload."""
+
+    id: UUID
+    name: str
+    completed_at: datetime
+    error: str
+    """The last `ERROR_END` characters of it: there a traceback says what happened."""
 
 
 class VersionStart(NamedTuple):

@@ -26,7 +26,7 @@ from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.record import decode, to_task
 from tasklib.stores.nats.submit import half_written
 from tasklib.stores.samples import Waiting
-from tasklib.stores.values import Count, EndedCursor, EndedPage, Filter, NameStats, Page
+from tasklib.stores.values import Count, EndedCursor, EndedPage, Failure, Filter, NameStats, Page
 
 _AT_ONCE = 500
 _FINISHED = ("completed", "failed", "cancelled")
@@ -160,6 +160,24 @@ class Reads:
                     task = to_task(record)
                     if filters.by_task(where, task):
                         yield task
+
+    async def latest_failures(self, name: str | None, limit: int) -> list[Failure]:
+        where = Filter(names=None if name is None else [name], states=["failed"], terminal=True)
+        page = await self.page_ended(where, limit=limit, cursor=None, offset=0)
+        ended = ((task, task.completed_at) for task in page.tasks)
+        return [
+            Failure(task.id, task.name, at, (task.error or "")[-values.ERROR_END :])
+            for task, at in ended
+            if at is not None
+        ]
+
+    async def slowest(self, name: str, looked: int, limit: int) -> list[Task]:
+        pages = [
+            await self.page(Filter(names=[name], states=[state], terminal=True), limit=looked)
+            for state in ("completed", "failed")
+        ]
+        ran = [(task.run_ms, task) for page in pages for task in page.tasks if task.run_ms is not None]
+        return [task for _, task in sorted(ran, key=lambda each: (each[0], each[1].id), reverse=True)[:limit]]
 
     async def stats(self) -> dict[str, NameStats]:
         async def work() -> dict[str, NameStats]:

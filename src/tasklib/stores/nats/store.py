@@ -38,6 +38,7 @@ from tasklib.stores.values import (
     EndedCursor,
     EndedPage,
     Extension,
+    Failure,
     Filter,
     Finding,
     Held,
@@ -249,6 +250,14 @@ class NatsStore:
     ) -> Sequence[Age]:
         self._check_open()
         return await self._counts.backlog_history(since_seconds, step_seconds, until_seconds, name)
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        self._check_open()
+        return await self._reads.latest_failures(name, limit)
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        self._check_open()
+        return await self._reads.slowest(name, looked, limit)
 
     async def versions(self) -> Sequence[VersionStart]:
         self._check_open()

@@ -11,7 +11,7 @@ from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, VersionStart, WorkerInfo
+from tasklib.stores.values import Age, AuditEntry, EndedCursor, Failure, Held, Point, Token, VersionStart, WorkerInfo
 
 T = TypeVar("T")
 
@@ -356,11 +356,13 @@ POINT = Shape(
 COUNTED = Shape(row_values, POINT.columns)
 """A cell of the counters, taken out or put in."""
 
-WAITED_BUCKET = " ".join(
-    ["CASE", *(f"WHEN waited_ms <= {bound} THEN {at}" for at, bound in enumerate(LATENCY_BOUNDS_MS))]
-    + [f"ELSE {len(LATENCY_BOUNDS_MS)} END"]
-)
+_BUCKETS = " ".join(f"WHEN waited_ms <= {bound} THEN {at}" for at, bound in enumerate(LATENCY_BOUNDS_MS))
+WAITED_BUCKET = f"CASE {_BUCKETS} ELSE {len(LATENCY_BOUNDS_MS)} END"
 """As `decide.bucket_of` has it."""
+
+FAILURE = Shape(
+    Failure, {"id": Kind.ID, "name": Kind.TEXT, "completed_at": Kind.TIME, "error": Kind.TEXT}, {"error": "{error_end}"}
+)
 
 AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER, "depth": Kind.BIG_INTEGER})
 

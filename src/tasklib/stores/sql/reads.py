@@ -8,9 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.sql.columns import ACTIVE, AGE, NOW, POINT, TASK, Active
+from tasklib.stores import values
+from tasklib.stores.sql.columns import ACTIVE, AGE, FAILURE, ID, NOW, POINT, TASK, Active
 from tasklib.stores.sql.steps import Query, Steps
-from tasklib.stores.values import Age, NameStats, Point
+from tasklib.stores.values import Age, Failure, NameStats, Point
 
 
 def now() -> Steps[datetime]:
@@ -67,6 +68,17 @@ def backlog_history(
     window = _window(since_seconds, step_seconds, until_seconds)
     found: list[Age] = yield Query("backlog_history", AGE, **window, name=name)
     return found
+
+
+def latest_failures(name: str | None, limit: int) -> Steps[list[Failure]]:
+    ids = yield Query("latest_failed", ID, name=name, looked=values.SEARCHED_TASKS, limit=limit)
+    found: list[Failure] = (yield Query("failures", FAILURE, ids=ids)) if ids else []
+    return sorted(found, key=lambda each: (each.completed_at, each.id), reverse=True)
+
+
+def slowest(name: str, looked: int, limit: int) -> Steps[list[Task]]:
+    ids: list[UUID] = yield Query("slowest", ID, name=name, looked=looked, limit=limit)
+    return [task for task in (yield from get(ids)) if task is not None]
 
 
 def _window(since_seconds: float, step_seconds: int, until_seconds: float) -> dict[str, Any]:

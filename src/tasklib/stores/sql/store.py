@@ -41,6 +41,7 @@ from tasklib.stores.values import (
     EndedCursor,
     EndedPage,
     Extension,
+    Failure,
     Filter,
     Held,
     Hint,
@@ -141,6 +142,12 @@ class SqlStore(ABC):
     ) -> Sequence[Age]:
         steps = partial(reads.backlog_history, since_seconds, step_seconds, until_seconds, name)
         return await self._driver.read(steps, seconds=READING_SECONDS)
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        return await self._driver.read(lambda: reads.latest_failures(name, limit), seconds=READING_SECONDS)
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        return await self._driver.read(lambda: reads.slowest(name, looked, limit), seconds=READING_SECONDS)
 
     async def versions(self) -> Sequence[VersionStart]:
         return await self._driver.read(sampling.versions, seconds=READING_SECONDS)

@@ -3,6 +3,9 @@
 -- name: get
 SELECT {columns} FROM {schema}.tasks WHERE id = ANY (:ids::uuid[])
 
+-- name: failures
+SELECT {columns} FROM {schema}.tasks WHERE id = ANY (:ids::uuid[]) AND completed_at IS NOT NULL
+
 -- name: stats_active
 -- Exact, and each part by its own partial index.
 SELECT name, state, count(*) AS number, min(coalesce(next_retry_at, scheduled_at)) AS due_at, true AS ready

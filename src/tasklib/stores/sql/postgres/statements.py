@@ -13,6 +13,7 @@ from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, ROW_COUNT
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Play, Query, Script
+from tasklib.stores.values import ERROR_END
 
 Places: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
 _BATCH = "batch ({columns}) AS MATERIALIZED (SELECT * FROM unnest({arrays}))"
@@ -33,6 +34,7 @@ _NAMES = {
     "claim_columns": column_list(CLAIM),
     "no_prefetch": NO_PREFETCH,
     "waited_bucket": WAITED_BUCKET,
+    "error_end": f"right(coalesce(error, ''), {ERROR_END})",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
 }

@@ -52,6 +52,10 @@ LIMIT :limit
 -- name: get
 SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (SELECT value FROM json_each(:ids))
 
+-- name: failures
+SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1
+WHERE id IN (SELECT value FROM json_each(:ids)) AND completed_at IS NOT NULL
+
 -- Exact, and each part from its own index.
 -- name: stats_active
 SELECT name, state, count(*) AS number, min(coalesce(next_retry_at, scheduled_at)) AS due_at, true AS ready

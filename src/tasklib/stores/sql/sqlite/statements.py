@@ -19,6 +19,7 @@ from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
 from tasklib.stores.sql.sqlite.clock import Clock
 from tasklib.stores.sql.sqlite.rows import instant, rounded_up, seconds, written
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Bound, Notify, Query, Steps
+from tasklib.stores.values import ERROR_END
 
 T = TypeVar("T")
 Places: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
@@ -32,6 +33,7 @@ _NAMES = {
     "told": SQL["told"],
     "waited_ms": SQL["waited_ms"],
     "waited_bucket": WAITED_BUCKET,
+    "error_end": f"substr(coalesce(error, ''), -{ERROR_END})",
     "new_rows": SQL["new_rows"],
     "new_columns": ", ".join(NEW_COLUMNS),
     "schema": "main",
