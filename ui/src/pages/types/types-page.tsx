@@ -18,6 +18,7 @@ import { TypeRow } from "@/pages/types/type-row";
 import { plural } from "@/text/number";
 
 const FILTER_FROM = 8;
+const LAST_HOUR = "Of the last hour: 95% took no longer";
 
 export function TypesPage() {
   const { data, error, refetch } = useQuery(typesQuery);
@@ -106,6 +107,7 @@ function SortingHeader({ column, sorting, onSort }: SortingHeaderProps) {
     <HeaderCell
       aria-sort={sorted ? (sorting.descending ? "descending" : "ascending") : "none"}
       className={column === "type" ? "sticky left-0 bg-surface" : "text-right"}
+      {...(column === "runP95" || column === "waitedP95" ? { title: LAST_HOUR } : {})}
     >
       <button
         type="button"
