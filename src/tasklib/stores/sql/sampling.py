@@ -34,7 +34,8 @@ def look() -> Steps[list[Cell]]:
 def keep(cells: Sequence[Cell]) -> Steps[None]:
     """Unless somebody else was quicker: what came would be counted twice."""
     yield BEGIN
-    if not (yield Query("compact_lock")) or (yield Query("sampled", minute=cells[0][0])):
+    yield Query("sample_lock")
+    if (yield Query("sampled", minute=cells[0][0])):
         return
     yield from add_counts(cells)
     yield Query("note_versions")

@@ -64,7 +64,7 @@ export function Chart({ title, unit, summary, kind, drawn, empty, steps, earlier
         <ComposedChart data={steps} margin={MARGIN} syncId="over-time" aria-label={label} barCategoryGap="12%">
           {axes(steps, { kind, most: highest(steps, shown, logarithmic), log: logarithmic })}
           {shown.map((each) => draw(each, steps, logarithmic))}
-          {marks.map(({ version, at }) => (
+          {marks.map(({ version, at, late }) => (
             <ReferenceLine
               key={version}
               x={at}
@@ -72,7 +72,7 @@ export function Chart({ title, unit, summary, kind, drawn, empty, steps, earlier
               strokeDasharray="3 2"
               label={{
                 value: escapeText(version).slice(0, MARK_TEXT),
-                position: "insideTopLeft",
+                position: late ? "insideTopRight" : "insideTopLeft",
                 fill: "var(--accent)",
                 fontSize: 10,
               }}

@@ -16,10 +16,10 @@ test.each<[number, Kind, number[]]>([
   expect(ticksTo(most, kind)).toEqual(ticks);
 });
 
-test("a logarithmic scale has nothing, and each tick ten times the one before", () => {
+test("a logarithmic scale has nothing, and the highest few steps", () => {
   expect(logTicksTo(0, "count")).toEqual([0, 1]);
   expect(logTicksTo(4200, "count")).toEqual([0, 1, 10, 100, 1000, 10_000]);
-  expect(logTicksTo(70_000, "duration")).toEqual([0, 1, 10, 100, 1000, 10_000, 60_000, 600_000]);
+  expect(logTicksTo(70_000, "duration")).toEqual([0, 100, 1000, 10_000, 60_000, 600_000]);
   expect(logTicksTo(1e14, "count").at(-1)).toBe(1e12);
 });
 

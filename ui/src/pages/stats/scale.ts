@@ -24,11 +24,11 @@ export function ticksTo(most: number, kind: Kind): number[] {
   return Array.from({ length: parts + 1 }, (_, part) => Number((part * step).toPrecision(12)));
 }
 
-/** The same for a logarithmic scale: nothing, and then each ten times the one before, or whole units of time. */
+/** The same for a logarithmic scale: nothing, and the highest few of 1, 10, 100, or of such units of time. */
 export function logTicksTo(most: number, kind: Kind): number[] {
   const listed = kind === "duration" ? LOG_DURATIONS : Array.from({ length: 13 }, (_, power) => 10 ** power);
   const end = listed.findIndex((each) => each >= most);
-  return [0, ...listed.slice(0, end < 0 ? listed.length : end + 1)];
+  return [0, ...listed.slice(0, end < 0 ? listed.length : end + 1).slice(-MOST_PARTS)];
 }
 
 function stepFor(most: number, kind: Kind): number {

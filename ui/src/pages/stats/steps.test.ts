@@ -111,6 +111,6 @@ test("a version is marked at the step that it started in", () => {
     { version: "later", at: at(600) },
   ];
   expect(marksOf({ ...series(60, [{}, {}]), versions })).toEqual([
-    { version: "1.5", at: START + 3_600_000, startedAt: at(61) },
+    { version: "1.5", at: START + 3_600_000, late: false, startedAt: at(61) },
   ]);
 });

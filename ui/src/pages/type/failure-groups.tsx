@@ -39,8 +39,8 @@ export function FailureGroups({ type }: { type: string }) {
         <>
           <p className="border-b px-4 py-2 text-dim text-xs">
             {data.capped
-              ? `Of the latest ${count(data.looked)} failures; older ones are not counted.`
-              : `All ${plural(data.looked, "failure")} that are kept, or the latest of them.`}
+              ? `The latest ${count(data.looked)} final failures; older ones are not counted.`
+              : `${plural(data.looked, "final failure")}.`}
           </p>
           <ul aria-label="Failures by error" className="divide-y">
             {data.groups.map((group) => (

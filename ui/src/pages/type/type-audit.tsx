@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { stringify } from "@/api/exact";
 import { auditQuery } from "@/api/queries";
 import { Card } from "@/components/card";
 import { ErrorState } from "@/components/error-state";
@@ -44,5 +45,6 @@ export function TypeAudit({ type }: { type: string }) {
 }
 
 function detailOf(detail: unknown): string {
-  return detail && JSON.stringify(detail) !== "{}" ? JSON.stringify(detail) : "";
+  const text = stringify(detail, 0);
+  return text === "{}" || text === "null" ? "" : text;
 }

@@ -3,7 +3,7 @@ import type { Series, TaskType } from "@/api/model";
 import { Loading } from "@/components/loading";
 import { percent, rate, type Step, stepsOf, summaryOf } from "@/pages/stats/steps";
 import { stepLabel } from "@/pages/stats/time-axis";
-import { count } from "@/text/number";
+import { count, plural } from "@/text/number";
 import { duration } from "@/text/time";
 
 export function TypeFigures({ type, series }: { type: TaskType; series: Series | undefined }) {
@@ -14,7 +14,7 @@ export function TypeFigures({ type, series }: { type: TaskType; series: Series |
   const { runTime, waited } = series;
   const shown: readonly [label: string, text: string, more?: string][] = [
     ["Throughput", `${rate(summary.perMinute)}/min`, `${count(summary.completed)} completed`],
-    ["Failed for good", percent(summary.failedShare), `${count(summary.failed)} tasks`],
+    ["Failed for good", percent(summary.failedShare), plural(summary.failed, "task")],
     ["Attempts failed", percent(summary.attemptsFailedShare), `${count(summary.retried)} retried`],
     ["Run time p95", length(runTime.p95Ms), `p50 ${length(runTime.p50Ms)}`],
     ["Waited p95", length(waited.p95Ms), `p50 ${length(waited.p50Ms)}`],
@@ -76,7 +76,7 @@ function Strip({ steps }: { steps: readonly Step[] }) {
       </svg>
       <figcaption className="mt-1 flex flex-wrap justify-between gap-x-4 text-dim text-xs">
         <span>{first && stepLabel(first)}</span>
-        <span>completed, retried and failed in each step, at most {count(most)}</span>
+        <span className="max-sm:sr-only">completed, retried and failed in each step, at most {count(most)}</span>
         <span>{last && stepLabel(last)}</span>
       </figcaption>
     </figure>

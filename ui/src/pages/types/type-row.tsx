@@ -11,7 +11,7 @@ export const TypeRow = memo(function TypeRow(props: TypeProps) {
         <TypeName type={type} />
       </Cell>
       {figuresOf(type).map((figure) => (
-        <Cell key={figure.column} className="whitespace-nowrap text-right" data-figure={figure.column}>
+        <Cell key={figure.column} className="whitespace-nowrap px-2! text-right" data-figure={figure.column}>
           <FigureLink figure={figure} />
         </Cell>
       ))}

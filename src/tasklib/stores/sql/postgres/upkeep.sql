@@ -44,6 +44,9 @@ RETURNING state
 -- name: count_old
 SELECT count(*) FROM {schema}.tasks WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
 
+-- name: sample_lock
+SELECT 1 FROM pg_advisory_xact_lock(hashtext('tasklib.sample'), hashtext({schema_name}))
+
 -- name: latest_cells
 SELECT minute, name, state, bucket, sum(count)::bigint AS count, sum(run_ms)::bigint AS run_ms FROM {schema}.task_counts
 WHERE minute >= :since::timestamptz AND state = ANY (:states::text[])

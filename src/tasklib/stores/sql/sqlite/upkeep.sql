@@ -39,6 +39,10 @@ RETURNING state
 -- name: count_old
 SELECT count(*) FROM tasks WHERE state IN (SELECT value FROM json_each(:states)) AND completed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
 
+-- name: sample_lock
+-- A write holds the only lock there is.
+SELECT 1
+
 -- name: latest_cells
 SELECT minute, name, state, bucket, count, run_ms FROM task_counts
 WHERE minute >= :since AND state IN (SELECT value FROM json_each(:states))
