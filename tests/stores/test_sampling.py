@@ -25,8 +25,8 @@ async def test_what_two_saw_at_once_is_kept_once(store: Store):
 
 
 def test_it_does_not_matter_how_late_in_its_minute_a_look_is():
-    """Ten waited at the first look, when four of its minute had ended. Then six came, and twelve ended, two of them in the
-    minute of the second look."""
+    """Ten waited at the first look, when four of its minute had ended. Then six came, and twelve ended, two of them in
+    the minute of the second look."""
     minute = datetime(2030, 1, 1, tzinfo=UTC)
     earlier = Earlier(minute, {"work": 10 + 4}, {"work": 4 + 10})
     cells = cells_of(minute, {"work": Waiting(unfinished=4, due=1)}, {"work": 2}, earlier)
