@@ -59,17 +59,19 @@ function Group({ group }: { group: FailureGroup }) {
   const [latest] = group.ids;
   const name = group.error || "No exception";
   return (
-    <li className="flex items-start gap-3 px-4 py-2.5" data-failures={group.count}>
+    <li className="flex flex-wrap items-start justify-end gap-3 px-4 py-2.5 sm:flex-nowrap" data-failures={group.count}>
       <span
         title={plural(group.count, "task")}
         className="mt-px min-w-10 rounded-full bg-failed-soft px-2 text-center font-semibold text-failed text-xs leading-5"
       >
         {count(group.count)}
       </span>
-      <div className="min-w-0 grow">
+      <div className="min-w-0 grow basis-56">
         <p className="flex flex-wrap items-baseline gap-x-2">
-          <SafeText text={name} max={120} className="break-all font-semibold" />
-          {group.place && <SafeText text={group.place} max={200} className="break-all font-mono text-dim text-xs" />}
+          <SafeText text={name} max={120} className="wrap-anywhere font-semibold" />
+          {group.place && (
+            <SafeText text={group.place} max={200} className="wrap-anywhere font-mono text-dim text-xs" />
+          )}
         </p>
         <SafeText as="p" text={group.message} max={300} className="truncate font-mono text-dim text-xs" />
         <p className="text-dim text-xs">

@@ -7,7 +7,7 @@ export const TypeRow = memo(function TypeRow(props: TypeProps) {
   const { type } = props;
   return (
     <Row data-type={type.type} className="bg-surface hover:bg-raised!">
-      <Cell className="sticky left-0 min-w-44 max-w-80 bg-inherit">
+      <Cell className="sticky left-0 min-w-40 max-w-80 bg-inherit">
         <TypeName type={type} />
       </Cell>
       {figuresOf(type).map((figure) => (
@@ -15,10 +15,10 @@ export const TypeRow = memo(function TypeRow(props: TypeProps) {
           <FigureLink figure={figure} />
         </Cell>
       ))}
-      <Cell>
+      <Cell className="px-2!">
         <Limits {...props} />
       </Cell>
-      <Cell>
+      <Cell className="px-2!">
         <Pause {...props} />
       </Cell>
     </Row>

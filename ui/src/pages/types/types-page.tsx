@@ -77,8 +77,8 @@ export function TypesPage() {
                 {(Object.keys(COLUMNS) as Column[]).map((column) => (
                   <SortingHeader key={column} column={column} sorting={sorting} onSort={setSorting} />
                 ))}
-                <HeaderCell>Limits</HeaderCell>
-                <HeaderCell>Paused</HeaderCell>
+                <HeaderCell className="px-2!">Limits</HeaderCell>
+                <HeaderCell className="px-2!">Paused</HeaderCell>
               </tr>
             </thead>
             <tbody>
