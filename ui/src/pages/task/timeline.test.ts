@@ -30,6 +30,7 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     cancelRequestedAt: null,
     version: 0,
     idempotencyKey: null,
+    uniqueKey: null,
     history: [],
     waitingFor: [],
     ...given,
