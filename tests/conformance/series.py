@@ -245,6 +245,17 @@ class Arrivals:
         await store.sample_backlog()
         assert _arrived(await store.series(1200)) == {"": 0}
 
+    async def test_a_look_of_a_clock_that_was_ahead_does_not_count(self, store: Store) -> None:
+        await at_the_begin_of_a_minute(store)
+        store.clock_offset += 600
+        await store.sample_backlog()
+        store.clock_offset -= 600
+        await store.sample_backlog()
+        await in_phase(store, Phase.COMPLETED, WORK)
+        store.clock_offset += 60
+        await store.sample_backlog()
+        assert _arrived(await store.series(600)) == {"": 1, WORK: 1}
+
     async def test_of_one_type_and_up_to_a_time(self, store: Store) -> None:
         await at_the_begin_of_a_minute(store)
         for name in ("one", "two"):

@@ -233,7 +233,8 @@ class Counts:
             return
         found = await waiting()
         latest = await self._between(LONGEST_GAP.total_seconds(), 0.0, 60)
-        earlier = max((c.minute for c in latest.counts if c.state == LEVEL and not c.name), default=None)
+        levels_at = (c.minute for c in latest.counts if c.state == LEVEL and not c.name)
+        earlier = max((at for at in levels_at if at < minute), default=None)  # a clock may have been set back
         before = None
         if earlier is not None:
             levels = {c.name: n for c, n in latest.counts.items() if c.state == LEVEL and c.minute == earlier}

@@ -22,7 +22,8 @@ def look() -> Steps[list[Cell]]:
         return []
     active: list[Active] = yield Query("stats_active", ACTIVE)
     cells: list[Point] = yield Query("latest_cells", POINT, since=minute - LONGEST_GAP, states=[LEVEL, *ENDS])
-    earlier = max((cell.minute for cell in cells if cell.state == LEVEL and not cell.name), default=None)
+    levels_at = (cell.minute for cell in cells if cell.state == LEVEL and not cell.name)
+    earlier = max((at for at in levels_at if at < minute), default=None)  # a clock may have been set back
     before = None
     if earlier is not None:
         levels = {cell.name: cell.count for cell in cells if cell.state == LEVEL and cell.minute == earlier}

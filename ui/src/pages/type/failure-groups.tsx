@@ -76,7 +76,7 @@ function Group({ group }: { group: FailureGroup }) {
         <SafeText as="p" text={group.message} max={300} className="truncate font-mono text-dim text-xs" />
         <p className="text-dim text-xs">
           {latest && (
-            <Link to="/tasks/$taskId" params={{ taskId: latest }} className="text-accent hover:underline">
+            <Link to="/tasks/$taskId" params={{ taskId: latest }} className="text-accent underline">
               Latest
             </Link>
           )}{" "}
