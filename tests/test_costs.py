@@ -34,6 +34,7 @@ async def submit_claim_settle(store: Store, number: int, spent: Callable[[str], 
     """The whole road of so many tasks. `spent` is told of each step when it is done."""
     await store.insert(alike_tasks(number))
     spent("submit")
+    store.clock_offset += 1.5  # so that all have waited alike, in one bucket of the counters
     claims = await claim(store, number)
     spent("claim")
     assert len(claims) == number
@@ -157,7 +158,8 @@ async def test_a_task_is_written_three_times_on_postgresql(postgres_url: str, nu
 
     # A session hands in its statistics when it ends.
     eventually(lambda: "task_counts" in written())
-    assert written() == {"tasks": (number, 2 * number, 0), "task_counts": (1, 0, 0)}
+    # A row of counters for how they ended, and one for how long they had waited.
+    assert written() == {"tasks": (number, 2 * number, 0), "task_counts": (2, 0, 0)}
 
 
 SQLITE_STATEMENTS = {1: (1, 5, 5), 100: (3, 5, 5), 1000: (6, 5, 11)}
@@ -221,7 +223,7 @@ async def test_a_batch_of_any_size_is_one_commit_on_sqlite(sqlite_url: str, numb
     assert costs == {
         "submit": (submit, 1, number),
         "claim": (claiming, 1, number),
-        "settle": (settle, 1, number + 1),  # one row of counters
+        "settle": (settle, 1, number + 2),  # counters: how they ended, and how long they had waited
     }
 
 

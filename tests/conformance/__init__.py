@@ -48,6 +48,7 @@ from tests.conformance.leases import Leases
 from tests.conformance.limits import ConcurrencyLimits, RateLimits
 from tests.conformance.lists import Lists
 from tests.conformance.lost import LostLeases
+from tests.conformance.outliers import Outliers
 from tests.conformance.pausing import Pausing
 from tests.conformance.prefetch import Prefetch
 from tests.conformance.races import Races
@@ -55,7 +56,7 @@ from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
 from tests.conformance.schema import Schema
 from tests.conformance.searches import Searches
-from tests.conformance.series import Backlog, Series
+from tests.conformance.series import Arrivals, Backlog, Series, Versions, Waited
 from tests.conformance.settling import Settling
 from tests.conformance.submitting import Submitting
 from tests.conformance.unique import UniqueTasks
@@ -90,6 +91,10 @@ class StoreSuite(
     Figures,
     Series,
     Backlog,
+    Waited,
+    Arrivals,
+    Versions,
+    Outliers,
     Workers,
     ControlsKept,
     Pausing,

@@ -185,9 +185,22 @@ def lease_of(claim: Claim) -> Held:
 
 
 def heartbeat_of(
-    worker: str, *, names: Sequence[str] = (WORK,), concurrency: int = 4, running: int = 0
+    worker: str,
+    *,
+    names: Sequence[str] = (WORK,),
+    concurrency: int = 4,
+    running: int = 0,
+    version: str | None = None,
 ) -> WorkerHeartbeat:
-    return WorkerHeartbeat(id=worker, hostname="host", pid=4711, names=names, concurrency=concurrency, running=running)
+    return WorkerHeartbeat(
+        id=worker,
+        hostname="host",
+        pid=4711,
+        names=names,
+        concurrency=concurrency,
+        running=running,
+        version=version,
+    )
 
 
 async def in_phase(store: Store, phase: Phase, name: str | None = None, **options: Any) -> Task:

@@ -9,9 +9,12 @@ from datetime import timedelta
 from tasklib.core import decide
 from tasklib.core.lifecycle import Phase
 from tasklib.stores.protocol import Store
+from tasklib.stores.samples import ARRIVED, WAITED
 from tasklib.stores.values import Point
 from tests.conformance.builders import (
     WORK,
+    WORKER_A,
+    WORKER_B,
     apply,
     cancelled,
     claim,
@@ -20,6 +23,7 @@ from tests.conformance.builders import (
     expired,
     failed,
     fetch,
+    heartbeat_of,
     in_phase,
     released,
     snoozed,
@@ -174,6 +178,127 @@ class Backlog:
         assert (await store.stats())[WORK].completed == 0
 
 
+class Waited:
+    """How long tasks waited from when they were due to their first start."""
+
+    async def test_each_first_start_however_it_ended(self, store: Store) -> None:
+        await submit_several(store, 4, max_retries=1)
+        await submit(store, "later", delay_seconds=20)
+        store.clock_offset += 40
+        first, second, third, lost = await claim(store, 4, lease=10)
+        later = await claim_one(store, "later")
+        await apply(store, completed(first), decide.unmeasured(failed(second, delay=0)))
+        await apply(store, failed(third, final=True), completed(later))
+        store.clock_offset += 11
+        await apply(store, expired(await fetch(store, lost.id)))
+        assert _waited(await store.series(600)) == {
+            (WORK, decide.bucket_of(40_000)): 4,
+            ("later", decide.bucket_of(20_000)): 1,
+        }
+        times = [point.run_ms for point in await store.series(600) if point.state == WAITED and point.name == "later"]
+        assert 20_000 <= sum(times) < 40_000
+
+    async def test_neither_retries_nor_what_never_started(self, store: Store) -> None:
+        await submit(store)
+        await apply(store, failed(await claim_one(store), delay=0))
+        await apply(store, completed(await claim_one(store)))
+        await apply(store, cancelled(await fetch(store, await submit(store, "never"))))
+        await submit(store, "snoozed")
+        await apply(store, snoozed(await claim_one(store, "snoozed"), 60))
+        assert sum(_waited(await store.series(600)).values()) == 1
+        store.clock_offset += 75
+        await apply(store, completed(await claim_one(store, "snoozed")))
+        assert _waited(await store.series(600))["snoozed", decide.bucket_of(15_000)] == 1
+
+
+class Arrivals:
+    """How many tasks came from one look at the backlog to the next, though nobody counts submits."""
+
+    async def test_what_ended_and_what_is_left(self, store: Store) -> None:
+        await submit_several(store, 2, "early")
+        await at_the_begin_of_a_minute(store)
+        await store.sample_backlog()
+        await submit_several(store, 5)
+        await submit(store, "later", delay_seconds=3600)
+        done, failure, *_ = await claim(store, 3)
+        await apply(store, completed(done), failed(failure, final=True))
+        store.clock_offset += 60
+        await apply(store, completed(await claim_one(store, "early")))  # in the minute of the look, and before it
+        await store.sample_backlog()
+        assert _arrived(await store.series(600)) == {"": 6, WORK: 5, "later": 1}
+        assert [age.depth for age in await store.backlog_history(600) if age.name == ""] == [2, 3]
+        store.clock_offset += 60
+        await apply(store, decide.retry_by_hand(await fetch(store, failure.id)))
+        await store.sample_backlog()
+        assert _arrived(await store.series(600)) == {"": 7, WORK: 6, "later": 1}
+        minutes = [point.minute for point in await store.series(600) if point.state == ARRIVED and not point.name]
+        assert minutes[1] - minutes[0] == timedelta(minutes=1)
+
+    async def test_nothing_is_known_where_nobody_looked(self, store: Store) -> None:
+        await submit(store)
+        await store.sample_backlog()
+        store.clock_offset += 600
+        await submit(store)
+        await store.sample_backlog()
+        assert _arrived(await store.series(1200)) == {}
+        store.clock_offset += 60
+        await store.sample_backlog()
+        assert _arrived(await store.series(1200)) == {"": 0}
+
+    async def test_a_look_of_a_clock_that_was_ahead_does_not_count(self, store: Store) -> None:
+        await at_the_begin_of_a_minute(store)
+        store.clock_offset += 600
+        await store.sample_backlog()
+        store.clock_offset -= 600
+        await store.sample_backlog()
+        await in_phase(store, Phase.COMPLETED, WORK)
+        store.clock_offset += 60
+        await store.sample_backlog()
+        assert _arrived(await store.series(600)) == {"": 1, WORK: 1}
+
+    async def test_of_one_type_and_up_to_a_time(self, store: Store) -> None:
+        await at_the_begin_of_a_minute(store)
+        for name in ("one", "two"):
+            await store.sample_backlog()
+            await in_phase(store, Phase.COMPLETED, name)
+            await submit(store, name)
+            store.clock_offset += 60
+        await store.sample_backlog()
+        points = await store.series(600, name="two")
+        assert {point.name for point in points} == {"", "two"}
+        assert {age.name for age in await store.backlog_history(600, name="two")} == {"", "two"}
+        now = await store.now()
+        until = now.second + 90
+        assert {point.name for point in await store.series(600, until_seconds=until)} == {"", "one"}
+        assert [age.depth for age in await store.backlog_history(600, until_seconds=until) if not age.name] == [0]
+
+
+class Versions:
+    """Of the workers' application: when each was first started."""
+
+    async def test_the_first_start_of_each_is_kept_when_its_workers_are_gone(self, store: Store) -> None:
+        await store.heartbeat(heartbeat_of("nameless"))
+        started = await store.now()
+        await store.heartbeat(heartbeat_of(WORKER_A, version="1.4"))
+        await store.sample_backlog()
+        assert {worker.id: worker.version for worker in await store.workers()} == {"nameless": None, WORKER_A: "1.4"}
+        store.clock_offset += 3600
+        await store.heartbeat(heartbeat_of("another", version="1.4"))
+        await store.heartbeat(heartbeat_of(WORKER_B, version="1.5"))
+        await store.sample_backlog()
+        await store.compact_stats()
+        versions = await store.versions()
+        assert [each.version for each in versions] == ["1.4", "1.5"]
+        first, second = (each.started_ms / 1000 for each in versions)
+        assert 0 <= first - started.timestamp() + 0.001 < 60
+        assert 3600 <= second - first < 3660
+        store.clock_offset += 3 * 86400
+        await store.compact_stats()
+        await store.sample_backlog()
+        assert await store.versions() == versions
+        assert await store.series(600) == []
+
+
 async def at_the_begin_of_a_minute(store: Store) -> None:
     now = await store.now()
     store.clock_offset += 60 - now.second - now.microsecond / 1e6
@@ -182,7 +307,8 @@ async def at_the_begin_of_a_minute(store: Store) -> None:
 def _sums(points: Sequence[Point]) -> dict[tuple[str, str, int], int]:
     sums: Counter[tuple[str, str, int]] = Counter()
     for point in points:
-        sums[point.name, point.state, point.bucket] += point.count
+        if point.state != WAITED:
+            sums[point.name, point.state, point.bucket] += point.count
     return {cell: count for cell, count in sums.items() if count}
 
 
@@ -190,4 +316,20 @@ def _by_minute(points: Sequence[Point]) -> Counter[object]:
     sums: Counter[object] = Counter()
     for point in points:
         sums[point.minute, point.name, point.state] += point.count
+    return sums
+
+
+def _waited(points: Sequence[Point]) -> dict[tuple[str, int], int]:
+    sums: Counter[tuple[str, int]] = Counter()
+    for point in points:
+        if point.state == WAITED:
+            sums[point.name, point.bucket] += point.count
+    return sums
+
+
+def _arrived(points: Sequence[Point]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for point in points:
+        if point.state == ARRIVED:
+            sums[point.name] = sums.get(point.name, 0) + point.count
     return sums

@@ -1,13 +1,18 @@
 """The page Stats: figures, charts, the latest failures, the clean-up."""
 
 import re
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from playwright.async_api import Locator, Page, Route, expect
 
+from tasklib import Config
+from tasklib.engine.engine import Engine
+from tests.cli.running import background
+from tests.conformance.builders import apply, claim, completed, submit_several
 from tests.ui.conftest import Axe
 from tests.ui.looks import in_both_themes, on_postgres, one_engine
-from tests.ui.site import Site
+from tests.ui.site import JOBS, Site
 from tests.waiting import eventually
 
 HOSTILE = "<img src=x onerror=window.hit=1>\u202e / all"
@@ -45,10 +50,11 @@ async def test_figures_are_those_of_the_api_and_lead_to_the_tasks(site: Site, pa
     await expect(bar(page, "<img")).to_contain_text("1: 1 pending")
     assert await page.evaluate("window.hit") is None
 
-    await page.get_by_role("button", name="Completed").click()
+    statuses = page.get_by_role("group", name="Statuses that the bars show")
+    await statuses.get_by_role("button", name="Completed").click()
     await expect(bar(page, "echo")).to_have_count(0)
     await expect(bar(page, "broken")).to_be_visible()
-    await page.get_by_role("button", name="Completed").click()
+    await statuses.get_by_role("button", name="Completed").click()
 
     await page.get_by_role("list", name="Tasks by status").get_by_role("link", name="Failed").click()
     await expect(page).to_have_url(f"{site.url}/tasks?q=status%3Afailed")
@@ -72,7 +78,7 @@ async def test_charts_are_loaded_here_only_and_can_be_read_as_a_table(site: Site
     chart = page.get_by_role("application", name=re.compile("Throughput"))
     await expect(chart).to_be_visible()
     assert [url for url in loaded if "/charts-" in url]
-    for name in ("Throughput", "Failure rate", "Latency", "Backlog age"):
+    for name in ("Throughput", "Depth", "Backlog age", "Time waited", "Run time", "Failure rate"):
         await expect(page.get_by_role("figure", name=name)).to_be_visible()
     await expect(page.get_by_role("figure", name="Throughput")).to_contain_text("3 completed, 1 retried, 1 failed")
     await expect(page.get_by_role("figure", name="Failure rate")).to_contain_text("25% of tasks failed for good")
@@ -102,6 +108,88 @@ async def test_charts_are_loaded_here_only_and_can_be_read_as_a_table(site: Site
     assert sum(map(int, await column(page, "Failed"))) == 0
     await page.get_by_text("Charts", exact=True).click()
     await expect(page.get_by_role("figure", name="Throughput")).to_contain_text("3 completed, 0 retried, 0 failed")
+
+
+async def test_now_against_yesterday(site: Site, page: Page):
+    """The same hour a day before is laid over, in the charts and in the table; the view is in the address."""
+    engine = Engine(Config(database_url=site.database_url), clock_offset=-86_400.0 - 600)
+    store = await engine.store()
+    for number in (7, 3):
+        for _ in range(2):
+            await store.sample_backlog()
+            await submit_several(store, number, "mail")
+            await apply(store, *(completed(each) for each in await claim(store, number, names=["mail"])))
+            engine.advance(60)
+        await store.sample_backlog()
+        engine.advance(86_400 - 120)
+    await engine.close()
+
+    await site.sign_in(page, path="/stats?type=mail")
+    throughput = page.get_by_role("figure", name="Throughput")
+    await expect(throughput).to_contain_text("6 completed")
+    await expect(throughput).to_contain_text("6 arrived")
+    await page.get_by_label("Laid over").select_option("day")
+    await expect(page).to_have_url(re.compile("compare=day"))
+    before = throughput.get_by_role("button", name="Completed, the day before")
+    await expect(before).to_have_attribute("aria-pressed", "true")
+    lines = throughput.locator(".recharts-line-curve")
+    await expect(lines).to_have_count(3)  # what arrived, and both of yesterday
+    await before.click()
+    await expect(before).to_have_attribute("aria-pressed", "false")
+    await expect(lines).to_have_count(2)
+    await page.get_by_label("Log scale").check()
+    await expect(page).to_have_url(re.compile("scale=log"))
+    await expect(throughput.locator(".recharts-bar-rectangle")).to_have_count(0)
+
+    await page.get_by_text("Table", exact=True).click()
+    await page.reload()
+    await expect(page.get_by_label("Laid over")).to_have_value("day")
+    await expect(page.get_by_role("columnheader", name="Completed, the day before")).to_be_visible()
+    assert sum(figures(await column(page, "Completed"))) == sum(figures(await column(page, "Arrived"))) == 6
+    assert sum(figures(await column(page, "Completed, the day before"))) == 14
+    assert sum(figures(await column(page, "Arrived, the day before"))) == 14
+
+    # Yesterday itself, as a time of one's own.
+    await page.get_by_label("Laid over").select_option("")
+    await page.get_by_text("From … to …").click()
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    start, end = yesterday - timedelta(minutes=30), yesterday + timedelta(minutes=30)
+    await page.goto(f"{site.url}/stats?type=mail&view=table&from={start:%Y-%m-%dT%H:%M}Z&to={end:%Y-%m-%dT%H:%M}Z")
+    await expect(page.get_by_label("From", exact=True)).to_be_visible()
+    await expect(page.locator("[aria-busy=false]").get_by_role("table")).to_be_visible()
+    assert sum(figures(await column(page, "Completed"))) == 14
+
+
+@on_postgres
+async def test_see_a_deploy(site: Site, page: Page):
+    """A worker of a new version is marked in the charts when it starts, and stays so when it has gone."""
+    command = ["worker", str(JOBS), "--app-version", "2026.11.4"]
+    folder = site.folder / "new"
+    folder.mkdir()
+    await site.sign_in(page, path="/stats")
+    with background(command, folder, env={**site.env, "TASKLIB_TOKEN": ""}) as worker:
+        eventually(lambda: versions(site) == ["2026.11.4"], timeout=30)
+        site.wait(site.submit("echo"), "completed")
+        await page.reload()
+        deploys = page.get_by_role("list", name="Deploys in this time")
+        await expect(deploys).to_contain_text("Version 2026.11.4 first started")
+        chart = page.get_by_role("application", name=re.compile("Throughput"))
+        await expect(chart).to_contain_text("2026.11.4")
+        await expect(chart.locator(".recharts-reference-line")).to_have_count(1)
+        await page.goto(f"{site.url}/types/echo")
+        await expect(page.get_by_role("list", name="Workers that run it")).to_contain_text("version 2026.11.4")
+        worker.terminate()
+        assert worker.wait(30) == 0
+    await page.goto(f"{site.url}/stats")
+    await expect(page.get_by_role("list", name="Deploys in this time")).to_contain_text("2026.11.4")
+
+
+def versions(site: Site) -> list[str]:
+    return [each["version"] for each in site.api("GET", "/api/series")["versions"]]
+
+
+def figures(texts: list[str]) -> list[int]:
+    return [int(text.replace(",", "")) for text in texts if text != "\N{EN DASH}"]
 
 
 @one_engine
@@ -190,7 +278,7 @@ async def test_a_clean_up_is_counted_and_confirmed_first(site: Site, page: Page)
 async def test_charts_table_and_clean_up_are_accessible(site: Site, page: Page, axe: Axe):
     fill(site)
     await site.sign_in(page, path="/stats")
-    await expect(page.get_by_role("application", name=re.compile("Latency"))).to_be_visible()
+    await expect(page.get_by_role("application", name=re.compile("Run time"))).to_be_visible()
     await in_both_themes(page, axe)
     await page.get_by_text("Table", exact=True).click()
     await expect(page.get_by_role("table")).to_be_visible()

@@ -7,7 +7,7 @@ import { rememberList, rememberTask } from "@/app/last-list";
 import { NotFoundPage } from "@/app/not-found-page";
 import { Shell } from "@/app/shell";
 import { Loading } from "@/components/loading";
-import { readStatsSearch } from "@/pages/stats/ranges";
+import { readStatsSearch, readTypeSearch } from "@/pages/stats/ranges";
 import { rememberedColumns } from "@/pages/tasks/column-choice";
 
 /** Loaded when it is first opened. What fails to load must not take the reader out of the dashboard. */
@@ -89,8 +89,15 @@ const typesRoute = createRoute({
   component: page(() => import("@/pages/types/types-page"), "TypesPage"),
 });
 
+const typeRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/types/$type",
+  validateSearch: readTypeSearch,
+  component: page(() => import("@/pages/type/type-page"), "TypePage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute]),
+  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute, typeRoute]),
   basepath: BASE.pathname,
   defaultPreload: "intent",
   defaultPendingComponent: Loading,

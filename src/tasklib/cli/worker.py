@@ -103,6 +103,14 @@ def worker(
         float,
         typer.Option(parser=duration, metavar="DURATION", help="How often to look for tasks when no wake-up comes."),
     ] = 1.0,
+    app_version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Version of your application; a new one is marked in the charts. TASKLIB_APP_VERSION unless given.",
+            show_default=False,
+        ),
+    ] = None,
     reload: Annotated[
         bool, typer.Option("--reload", help="For development: start anew whenever a Python file changes.")
     ] = False,
@@ -127,6 +135,7 @@ def worker(
         burst=burst,
         grace=grace,
         poll_interval=poll_interval,
+        app_version=app_version,
         quiet=quiet,
         log_level=log_level,
         log_format=log_format,
@@ -164,13 +173,15 @@ class Order:
     burst: bool
     grace: float | None
     poll_interval: float
+    app_version: str | None
     quiet: bool
     log_level: LogLevel
     log_format: LogFormat
 
     @property
     def settings(self) -> dict[str, object]:
-        return {} if self.grace is None else {"shutdown_grace_seconds": self.grace}
+        given = {"shutdown_grace_seconds": self.grace, "app_version": self.app_version}
+        return {name: value for name, value in given.items() if value is not None}
 
     def words(self, session: Session) -> list[str]:
         """The same as a command line."""
@@ -186,6 +197,7 @@ class Order:
         words += ["--quiet"] if self.quiet else []
         words += ["--burst"] if self.burst else []
         words += ["--grace", f"{self.grace:f}"] if self.grace is not None else []
+        words += ["--app-version", self.app_version] if self.app_version is not None else []
         words += ["--database-url", session.database_url] if session.database_url is not None else []
         return words + (["--debug"] if session.debug else [])
 

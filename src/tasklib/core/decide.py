@@ -28,8 +28,11 @@ from tasklib.core.task import Claim, Task, TaskState
 HISTORY_LIMIT = 50
 HISTORY_ERROR_LIMIT = 2048
 
-LATENCY_BOUNDS_MS = (5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000)
-"""Upper bounds of the latency histogram; the last bucket is everything beyond."""
+LATENCY_BOUNDS_MS = (
+    *(5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000),
+    *(900_000, 3_600_000, 14_400_000, 86_400_000),
+)
+"""Upper bounds of the histograms of run times and waiting times; the last bucket is everything beyond."""
 
 UNTIMED = -1
 """The bucket of a move that ran nothing."""

@@ -68,6 +68,8 @@ class Config(BaseSettings):
     default_task_timeout_seconds: WholeDuration | None = Field(default=None, ge=1, le=2**31 - 1)
     worker_id: str | None = Field(default=None, min_length=1, max_length=200)
     """A name; what is stored adds a random part for each start of the process."""
+    app_version: str | None = Field(default=None, min_length=1, max_length=100)
+    """Of the application that a worker runs, for the marks of deploys; otherwise that of the package of its tasks."""
     heartbeat_seconds: Duration = Field(default=10.0, gt=0, le=1e9)
     dead_after_seconds: Duration = Field(default=30.0, gt=0, le=1e9)
     """A worker silent for longer is taken for dead."""

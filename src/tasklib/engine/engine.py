@@ -35,11 +35,13 @@ from tasklib.stores.values import (
     Controls,
     Count,
     EndedPage,
+    Failure,
     Filter,
     Inserted,
     NameStats,
     Page,
     Point,
+    VersionStart,
     WorkerInfo,
 )
 
@@ -357,11 +359,20 @@ class Engine:
     async def stats(self) -> dict[str, NameStats]:
         return await (await self.store()).stats()
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        return await (await self.store()).series(since_seconds, step_seconds)
+    async def series(self, since_seconds: float, step_seconds: int = 60, **window: Any) -> Sequence[Point]:
+        return await (await self.store()).series(since_seconds, step_seconds, **window)
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        return await (await self.store()).backlog_history(since_seconds, step_seconds)
+    async def backlog_history(self, since_seconds: float, step_seconds: int = 60, **window: Any) -> Sequence[Age]:
+        return await (await self.store()).backlog_history(since_seconds, step_seconds, **window)
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        return await (await self.store()).latest_failures(name, limit)
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        return await (await self.store()).slowest(name, looked, limit)
+
+    async def versions(self) -> Sequence[VersionStart]:
+        return await (await self.store()).versions()
 
     async def workers(self) -> list[WorkerInfo]:
         return await (await self.store()).workers()

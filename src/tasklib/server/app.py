@@ -28,6 +28,7 @@ from tasklib.server import (
     health,
     login,
     metrics,
+    outliers,
     series,
     tasks,
     types,
@@ -35,6 +36,7 @@ from tasklib.server import (
 )
 from tasklib.server.asgi import route_path
 from tasklib.server.auth import AuthMiddleware
+from tasklib.server.distributions import LatestTimes
 from tasklib.server.feed import Feed
 from tasklib.server.headers import SecureHeaders
 from tasklib.server.limits import BodyLimit, StreamCap, SubmitRate, TimeLimit
@@ -49,7 +51,10 @@ from tasklib.server.tokens import TokenStore
 VERSION = "1"
 """Of the API."""
 
-ROUTERS = (bulk, controls, export, tasks, claims, health, login, types, workers, series, events, metrics, dashboard)
+ROUTERS = (
+    *(bulk, controls, export, tasks, claims, health, login, types, workers, series, outliers, events),
+    *(metrics, dashboard),
+)
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`. What programs ask for comes before
 what people do: each request is held against one route after the other."""
 
@@ -78,6 +83,7 @@ def create_app(
         streams=StreamCap(settings.max_streams),
         meters=Meters(engine),
         feed=Feed(engine),
+        latest_times=LatestTimes(engine),
     )
 
     @asynccontextmanager

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED
 from tasklib.engine.engine import Engine
+from tasklib.stores.samples import ARRIVED, WAITED
 from tasklib.stores.values import Point
 
 FIRST_LOOK_SECONDS = 3600.0
@@ -44,6 +45,8 @@ class Meters:
         """Adds by how much each minute has grown since it was read before."""
         cells: dict[_Cell, tuple[int, int]] = {}
         for point in points:
+            if point.state in (ARRIVED, WAITED):
+                continue
             cell = (point.minute, point.name, point.state, point.bucket)
             count, run_ms = cells.get(cell, (0, 0))
             cells[cell] = (count + point.count, run_ms + point.run_ms)

@@ -403,21 +403,86 @@ class SeriesPoint(ResponseModel):
     p50_ms: float | None = Field(default=None, description="Half of the attempts took no longer; null: none ran.")
     p95_ms: float | None = None
     p99_ms: float | None = None
+    waited_p50_ms: float | None = Field(
+        default=None,
+        description="Half of the tasks whose first attempt ended waited no longer from when they were due to their "
+        "first start; null: none ended.",
+    )
+    waited_p95_ms: float | None = None
+    waited_p99_ms: float | None = None
     backlog_seconds: float | None = Field(
         default=None, description="How long the oldest due task had waited at most; null: no worker was there to look."
     )
+    depth: int | None = Field(
+        default=None, description="How many tasks were due and waited, at most; null: no worker was there to look."
+    )
+    arrived: int | None = Field(
+        default=None,
+        description="How many tasks came, also those for later, and by a retry by hand: what ended, and by how much "
+        "more were unfinished than before. Null: not known, or not yet.",
+    )
+
+
+class Bucket(ResponseModel):
+    up_to_ms: int | None = Field(description="Its upper bound; null: all that is longer.")
+    count: int
+
+
+class Distribution(ResponseModel):
+    """Of lengths of time."""
+
+    count: int
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    buckets: list[Bucket] = Field(description="Each from the bound before; all of them, the last without a bound.")
+
+
+class VersionMark(ResponseModel):
+    version: str = Field(description="Of the workers' application.")
+    at: datetime = Field(description="When its first worker started.")
 
 
 class Series(ResponseModel):
     minutes: int
     step_minutes: int
-    points: list[SeriesPoint] = Field(description="Every step, oldest first; the last one is still growing.")
+    until: datetime = Field(description="The end of the last step.")
+    points: list[SeriesPoint] = Field(description="Every step, oldest first; one that has not passed is still growing.")
+    run_time: Distribution = Field(description="How long attempts took, in the whole time.")
+    waited: Distribution = Field(description="How long tasks waited from when they were due to their first start.")
+    versions: list[VersionMark] = Field(description="Versions that were first started in this time.")
+
+
+class FailureGroup(ResponseModel):
+    """Failures with the same exception, raised at the same place."""
+
+    error: str = Field(description="The class of the exception; empty: none is named.")
+    place: str | None = Field(description="The file and the function that raised it; null: there is no traceback.")
+    message: str = Field(description="The last line of the latest one.")
+    count: int
+    first_at: datetime
+    latest_at: datetime
+    types: list[str]
+    ids: list[UUID] = Field(description="All of them, latest first.")
+
+
+class Failures(ResponseModel):
+    looked: int = Field(description="How many final failures were looked at, latest first.")
+    capped: bool = Field(description="True: there may be older ones.")
+    groups: list[FailureGroup] = Field(description="Largest first.")
+
+
+class Slowest(ResponseModel):
+    looked: int = Field(description="Of so many newest tasks that completed, and as many that failed.")
+    tasks: list[ListedTask] = Field(description="Those whose latest attempt took longest, the longest first.")
 
 
 class WorkerView(ResponseModel):
     id: str
     hostname: str
     pid: int
+    version: str | None = Field(description="Of the application that it runs; null: not known.")
     types: list[str]
     queues: list[str] = Field(description="The queues of these types.")
     concurrency: int = Field(description="How many tasks it runs at once; 0 while it stops.")
@@ -471,6 +536,10 @@ class TypeView(ControlView):
     registered: bool = Field(description="The server knows the type's arguments, and checks them.")
     handled: bool
     counts: Counts
+    run_p95_ms: float | None = Field(description="95% of attempts of the last hour took no longer; null: none ran.")
+    waited_p95_ms: float | None = Field(
+        description="95% of its tasks waited no longer before their first start, in the last hour."
+    )
 
 
 class Types(ResponseModel):

@@ -15,6 +15,7 @@ from tasklib.core.task import Task
 from tasklib.engine.diagnose import Reason
 from tasklib.engine.engine import Engine
 from tasklib.server.auth import IDENTITY
+from tasklib.server.distributions import LatestTimes
 from tasklib.server.feed import Feed
 from tasklib.server.limits import StreamCap, SubmitRate
 from tasklib.server.meters import Meters
@@ -37,6 +38,7 @@ class Service:
     streams: StreamCap
     meters: Meters
     feed: Feed
+    latest_times: LatestTimes
 
     @property
     def dead_after(self) -> float:

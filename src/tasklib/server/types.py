@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from tasklib.engine.diagnose import is_live
+from tasklib.server.distributions import TypeTimes
 from tasklib.server.docs import BODY, problems
 from tasklib.server.fields import Name
 from tasklib.server.problems import ProblemError
@@ -59,7 +60,7 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Iden
     detail = given.model_dump(mode="json", by_alias=True, include=set(said))
     after = await service.engine.control(change, audit=[service.audit_entry(who, "set-type", name=name, detail=detail)])
     known = await _known(service)
-    return known.get(name) or _view(service, name, NameStats(), after, workers=0, queue=None)
+    return known.get(name) or _view(service, name, NameStats(), after, TypeTimes(), workers=0, queue=None)
 
 
 async def _known(service: Service) -> dict[str, TypeView]:
@@ -67,6 +68,7 @@ async def _known(service: Service) -> dict[str, TypeView]:
     controls = await service.engine.controls()
     live = [worker for worker in await service.engine.workers() if is_live(worker, service.dead_after)]
     handled = Counter(name for worker in live for name in worker.names)
+    times = await service.latest_times.by_type()
     queues = {name: worker.queue_of(name) for worker in live for name in worker.names}
     names = sorted({*stats, *(name for name in controls if name), *handled, *service.registry.names()})
     return {
@@ -75,6 +77,7 @@ async def _known(service: Service) -> dict[str, TypeView]:
             name,
             stats.get(name, NameStats()),
             controls.get(name, Controls(name=name)),
+            times.get(name, TypeTimes()),
             workers=handled[name],
             queue=queues.get(name),
         )
@@ -83,7 +86,14 @@ async def _known(service: Service) -> dict[str, TypeView]:
 
 
 def _view(
-    service: Service, name: str, stats: NameStats, controls: Controls, *, workers: int, queue: str | None
+    service: Service,
+    name: str,
+    stats: NameStats,
+    controls: Controls,
+    times: TypeTimes,
+    *,
+    workers: int,
+    queue: str | None,
 ) -> TypeView:
     defined = service.registry.get(name)
     return TypeView(
@@ -94,5 +104,7 @@ def _view(
         workers=workers,
         counts=counts_of(stats),
         oldest_due_seconds=stats.oldest_due_seconds,
+        run_p95_ms=times.run_ms,
+        waited_p95_ms=times.waited_ms,
         **control_fields(controls),
     )

@@ -145,6 +145,7 @@ def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
         id=worker.id,
         hostname=worker.hostname,
         pid=worker.pid,
+        version=worker.version,
         types=sorted(worker.names),
         queues=sorted({worker.queue_of(name) for name in worker.names}),
         concurrency=worker.concurrency,

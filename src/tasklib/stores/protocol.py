@@ -37,6 +37,7 @@ from tasklib.stores.values import (
     EndedCursor,
     EndedPage,
     Extension,
+    Failure,
     Filter,
     Finding,
     Held,
@@ -47,6 +48,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
+    VersionStart,
     WorkerHeartbeat,
     WorkerInfo,
 )
@@ -156,12 +158,31 @@ class ReadStore(Protocol):
 
     async def stats(self) -> dict[str, NameStats]: ...
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        """The counters since then, summed over steps of whole minutes, oldest first. `minute` is a step's begin."""
+    async def series(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Point]:
+        """The counters since so long ago and until so long ago, summed over steps of whole minutes, oldest first.
+        `minute` is a step's begin. With a name, of that type, and what has the empty name."""
         ...
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        """What `sample_backlog` saw since then, oldest first."""
+    async def backlog_history(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Age]:
+        """What `sample_backlog` saw in that time, oldest first. The same for a name."""
+        ...
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        """The final failures that ended last, of one type or of all, latest first. Of the latest `SEARCHED_TASKS` that
+        failed or were cancelled: a type may have others before them."""
+        ...
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        """Of the newest `looked` tasks of this type that completed and as many that failed for good, those whose
+        handlers ran longest in their latest attempt, the longest first."""
+        ...
+
+    async def versions(self) -> Sequence[VersionStart]:
+        """The versions of the workers' application that `sample_backlog` has seen, first started first."""
         ...
 
     def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
@@ -269,7 +290,8 @@ class UpkeepStore(Protocol):
         ...
 
     async def sample_backlog(self) -> None:
-        """Keeps how old the backlog of each type is now, once in a minute however many ask."""
+        """Keeps how many tasks of each type wait now and for how long, how many came since the minute before, and new
+        versions of workers, once in a minute however many ask."""
         ...
 
 

@@ -24,6 +24,7 @@ SEARCHED_TASKS = 50_000
 """A search for what no index has looks at so many tasks at a time, of those that meet its other conditions."""
 LONGEST_AMONG = 10_000
 """Of so many tasks, the newest that match, the longest are listed: no index has how long they ran."""
+ERROR_END = 8_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,8 @@ class WorkerHeartbeat:
     """False: too busy to want wake-ups."""
     queues: Mapping[str, str] = field(default_factory=dict)
     """The queues of those types that are not in the default one."""
+    version: str | None = None
+    """Of the application whose tasks it runs, where that is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +137,7 @@ class WorkerInfo:
     seconds_since_seen: float
     queues: Mapping[str, str] = field(default_factory=dict)
     """As in the beat."""
+    version: str | None = None
 
     def queue_of(self, name: str) -> str:
         return self.queues.get(name, DEFAULT_QUEUE)
@@ -265,21 +269,43 @@ class Point:
     minute: datetime
     name: str
     state: str
-    """completed, failed, cancelled, or `retried` for a failure with attempts left."""
+    """completed, failed, cancelled, or `retried` for a failure with attempts left; `waited` for how long tasks waited
+    before their first start; `arrived` for those that came, also of all types together, under the empty name."""
     bucket: int
     """Index into decide.LATENCY_BOUNDS_MS; UNTIMED for moves that ran nothing."""
     count: int
     run_ms: int
+    """Of `waited`, the time that they waited."""
 
 
 class Age(NamedTuple):
-    """One sample of the backlog, or the oldest of several."""
+    """One sample of the backlog, or the most of several."""
 
     minute: datetime
     name: str
-    """Empty for the oldest of all types; a type without one had nothing due when the others were sampled."""
+    """Empty for all types; a type without one had nothing due when the others were sampled."""
     seconds: float
     """How long the longest-waiting due task had been due."""
+    depth: int = 0
+    """How many were due and waited."""
+
+
+class Failure(NamedTuple):
+    """What is known of a final failure without its task's payload."""
+
+    id: UUID
+    name: str
+    completed_at: datetime
+    error: str
+    """The last `ERROR_END` characters of it: there a traceback says what happened."""
+
+
+class VersionStart(NamedTuple):
+    """When a version of the workers' application was first started."""
+
+    version: str
+    started_ms: int
+    """Since 1970."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

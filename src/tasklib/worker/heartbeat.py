@@ -48,6 +48,7 @@ class Heartbeat:
         executor_for: Callable[[Execution], Executor],
         report: Report,
         watch: LoopWatch,
+        app_version: str | None = None,
     ) -> None:
         self._engine = engine
         self._config: Config = engine.config
@@ -59,6 +60,7 @@ class Heartbeat:
         self._executor_for = executor_for
         self._report = report
         self._watch = watch
+        self._app_version = app_version
         self._outage = Outage(f"{engine.config.shown_url} (heartbeat)")
         self._hostname = socket.gethostname()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -99,6 +101,7 @@ class Heartbeat:
             id=self._worker_id,
             hostname=self._hostname,
             pid=os.getpid(),
+            version=self._app_version,
             names=tuple(serves),
             queues={name: queue for name, queue in serves.items() if queue != DEFAULT_QUEUE},
             concurrency=0 if self._draining else self._slots.size,

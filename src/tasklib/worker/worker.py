@@ -24,6 +24,7 @@ from tasklib.engine.engine import Engine
 from tasklib.engine.listeners import flush
 from tasklib.engine.middleware import AROUND, Middleware, defining
 from tasklib.worker import runner
+from tasklib.worker.app_version import installed_version
 from tasklib.worker.choice import Choice
 from tasklib.worker.completer import Completer
 from tasklib.worker.executors.coroutines import CoroutineExecutor
@@ -202,7 +203,15 @@ class TaskWorker:
 
         watch = LoopWatch(asyncio.get_running_loop(), coroutines.flight_of)
         heartbeat = Heartbeat(
-            self._engine, self.worker_id, lambda: self.queues, slots, in_flight, executor_for, completer.report, watch
+            self._engine,
+            self.worker_id,
+            lambda: self.queues,
+            slots,
+            in_flight,
+            executor_for,
+            completer.report,
+            watch,
+            self.config.app_version or installed_version(self._registry),
         )
         fetcher = Fetcher(
             self._engine,

@@ -194,7 +194,8 @@ class IndexBesideAModel(RuleBasedStateMachine):
         for note in waiting.values():
             if note.due <= self.now:
                 oldest[note.name] = min(note.due, oldest.get(note.name, note.due))
-        assert index.oldest_due() == oldest
+        assert {name: each.oldest for name, each in index.depths().items() if each.oldest is not None} == oldest
+        assert sum(each.due for each in index.depths().values()) == sum(n.due <= self.now for n in waiting.values())
 
 
 TestIndexBesideAModel = IndexBesideAModel.TestCase

@@ -45,6 +45,7 @@ QUERIES = {
     Query("stretch_end", columns.ID): {"tasks_pkey"},
     Query("prune"): {"tasks_pkey"},
     Query("lost_leases", TASK): {"ix_tasks_running"},
+    Query("failures", columns.FAILURE): {"tasks_pkey"},
 }
 ONE_ID = ID.replace("{", "").replace("}", "")
 VALUES = {

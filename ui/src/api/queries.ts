@@ -74,7 +74,30 @@ export function seriesQuery(query: SeriesQuery) {
   });
 }
 
-export function auditQuery(query: { taskId?: string; limit?: number }) {
+export function typeQuery(type: string) {
+  return queryOptions({
+    queryKey: ["types", type],
+    queryFn: ({ signal }) => call(client.GET("/api/types/{type}", { params: { path: { type } }, signal })),
+    meta: live,
+  });
+}
+
+/** Not `live`: a thousand failures are looked at for it. */
+export function failuresQuery(type: string) {
+  return queryOptions({
+    queryKey: ["failures", type],
+    queryFn: ({ signal }) => call(client.GET("/api/failures", { params: { query: { type } }, signal })),
+  });
+}
+
+export function slowestQuery(type: string) {
+  return queryOptions({
+    queryKey: ["slowest", type],
+    queryFn: ({ signal }) => call(client.GET("/api/slowest", { params: { query: { type } }, signal })),
+  });
+}
+
+export function auditQuery(query: { taskId?: string; type?: string; limit?: number }) {
   return queryOptions({
     queryKey: ["audit", query],
     queryFn: ({ signal }) => call(client.GET("/api/audit", { params: { query }, signal })),

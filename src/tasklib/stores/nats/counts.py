@@ -17,23 +17,34 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from tasklib.core.decide import UNTIMED, Change
+from tasklib.core.decide import UNTIMED, Change, bucket_of
 from tasklib.core.errors import StoreError
 from tasklib.core.task import TaskState
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.clock import EPOCH
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
-from tasklib.stores.values import Age, Point
+from tasklib.stores.samples import (
+    BACKLOG,
+    ENDS,
+    LEVEL,
+    LONGEST_GAP,
+    SAMPLES,
+    VERSION,
+    WAITED,
+    Earlier,
+    Waiting,
+    cells_of,
+)
+from tasklib.stores.values import Age, Point, VersionStart, WorkerInfo
 
 log = logging.getLogger("tasklib.store")
 
-BACKLOG = "backlog"
-"""Marks cells that are samples of how old the backlog was."""
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=60)
 _LIVE = timedelta(minutes=3)
 """Entries this young may still be written to."""
+_VERSIONS = f"{keys.COUNT}total.versions"
 _FLUSH_SECONDS = 0.25
 _CLOSE_SECONDS = 2.0
 
@@ -47,16 +58,20 @@ class Cell(NamedTuple):
 
 
 class Cells:
-    """Counts and times by cell: summed up, but of samples of the backlog the oldest is kept."""
+    """Counts and times by cell: summed up, but of samples the most is kept, and of versions the first start."""
 
     def __init__(self) -> None:
         self.counts: Counter[Cell] = Counter()
         self.times: Counter[Cell] = Counter()
 
     def add(self, cell: Cell, count: int, run_ms: int) -> None:
-        if cell.state == BACKLOG:
+        if cell.state in SAMPLES:
+            self.counts[cell] = max(self.counts[cell], count)
+            self.times[cell] = max(self.times[cell], run_ms)
+            return
+        if cell.state == VERSION:
             self.counts[cell] = 1
-            self.times[cell] = max(self.times[cell], run_ms // count)
+            self.times[cell] = min(self.times[cell] or run_ms, run_ms)
             return
         self.counts[cell] += count
         if run_ms:
@@ -96,8 +111,9 @@ class Counts:
         self._flusher: asyncio.Task[None] | None = None
         self._flushed_at = float("-inf")
 
-    def note(self, change: Change, name: str) -> None:
-        """What a change counts for; releases and snoozes count for nothing."""
+    def note(self, change: Change, name: str, waited_ms: int | None) -> None:
+        """What a change counts for; releases and snoozes count for nothing. `waited_ms`: how long the task had waited,
+        if that is known and was not counted before."""
         if change.terminal:
             state = str(change.state)
         elif change.state == TaskState.FAILED:
@@ -109,6 +125,8 @@ class Counts:
         if page is None:
             page = self._pages[minute] = _Page(minute)
         page.fresh.add(Cell(minute, name, state, change.bucket), 1, change.run_ms)
+        if waited_ms is not None:
+            page.fresh.add(Cell(minute, name, WAITED, bucket_of(waited_ms)), 1, waited_ms)
         if self._flusher is None or self._flusher.done():
             self._flusher = asyncio.get_running_loop().create_task(self._flush_soon())
 
@@ -164,49 +182,89 @@ class Counts:
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
-    async def series(self, since_seconds: float, step_seconds: int) -> Sequence[Point]:
-        cells = await self._since(since_seconds, step_seconds)
+    async def series(
+        self, since_seconds: float, step_seconds: int, until_seconds: float, name: str | None
+    ) -> Sequence[Point]:
+        cells = await self._between(since_seconds, until_seconds, step_seconds)
         return [
             Point(EPOCH + timedelta(seconds=cell.minute), cell.name, cell.state, cell.bucket, count, cells.times[cell])
             for cell, count in sorted(cells.counts.items())
-            if cell.state != BACKLOG
+            if cell.state not in SAMPLES and name in (None, cell.name, cell.name or name)
         ]
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int) -> Sequence[Age]:
-        cells = await self._since(since_seconds, step_seconds)
+    async def backlog_history(
+        self, since_seconds: float, step_seconds: int, until_seconds: float, name: str | None
+    ) -> Sequence[Age]:
+        cells = await self._between(since_seconds, until_seconds, step_seconds)
         return [
-            Age(EPOCH + timedelta(seconds=cell.minute), cell.name, cells.times[cell] / 1000)
-            for cell in sorted(cells.counts)
-            if cell.state == BACKLOG
+            Age(EPOCH + timedelta(seconds=cell.minute), cell.name, cells.times[cell] / 1000, count)
+            for cell, count in sorted(cells.counts.items())
+            if cell.state == BACKLOG and name in (None, cell.name, cell.name or name)
         ]
 
-    async def _since(self, seconds: float, step: int) -> Cells:
+    async def versions(self) -> Sequence[VersionStart]:
+        entry = (await self._kv.run(lambda: self._kv.read([_VERSIONS]))).get(_VERSIONS)
+        cells = Cells() if entry is None else Cells.decode(entry.data)
+        found = [VersionStart(cell.name, started) for cell, started in cells.times.items()]
+        return sorted(found, key=lambda each: (each.started_ms, each.version))
+
+    async def _between(self, since_seconds: float, until_seconds: float, step: int) -> Cells:
         await self.flush()
         entries = await self._kv.run(lambda: self._kv.under(keys.COUNT))
-        since = self._kv.clock.micros() // 1_000_000 - seconds - 60
+        now = self._kv.clock.micros() / 1_000_000
+        since, until = now - since_seconds - 60, now - until_seconds
         cells = Cells()
         for entry in entries:
             found = Cells.decode(entry.data)
             for cell, count in found.counts.items():
-                if cell.minute >= since and cell.minute:
+                if cell.minute and since <= cell.minute < until:
                     cells.add(cell._replace(minute=cell.minute // step * step), count, found.times[cell])
         return cells
 
     # -- sampling -----------------------------------------------------------------------------------------------------
 
-    async def sample_backlog(self, ages: Callable[[], Awaitable[dict[str, float]]]) -> None:
-        """Ages in milliseconds. The empty name is the oldest of all, also when nothing waits. Whoever creates the
-        minute's entry has sampled it."""
+    async def sample_backlog(
+        self, waiting: Callable[[], Awaitable[dict[str, Waiting]]], workers: Callable[[], Awaitable[list[WorkerInfo]]]
+    ) -> None:
+        """Whoever creates the minute's entry has sampled it."""
         minute = self._kv.clock.micros() // 60_000_000 * 60
         key = f"{keys.COUNT}m.{minute}.backlog"
         if key in await self._kv.run(lambda: self._kv.read([key])):
             return
-        due = await ages()
+        found = await waiting()
+        latest = await self._between(LONGEST_GAP.total_seconds(), 0.0, 60)
+        levels_at = (c.minute for c in latest.counts if c.state == LEVEL and not c.name)
+        earlier = max((at for at in levels_at if at < minute), default=None)  # a clock may have been set back
+        before = None
+        if earlier is not None:
+            levels = {c.name: n for c, n in latest.counts.items() if c.state == LEVEL and c.minute == earlier}
+            before = Earlier(_moment(earlier), levels, _ended(latest, earlier, minute))
         cells = Cells()
-        for name, age in {**due, "": max(due.values(), default=0.0)}.items():
-            cells.add(Cell(minute, name, BACKLOG, UNTIMED), 1, round(age * 1000))
-        with suppress(Conflict):  # somebody else was quicker
+        for at, name, state, bucket, count, run_ms in cells_of(
+            _moment(minute), found, _ended(latest, minute, minute + 60), before
+        ):
+            cells.add(Cell(_seconds(at), name, state, bucket), count, run_ms)
+        try:
             await self._kv.run(lambda: self._kv.write([Write(key, 0, cells.encode())]))
+        except Conflict:  # somebody else was quicker
+            return
+        await self._note_versions(await workers())
+
+    async def _note_versions(self, workers: Sequence[WorkerInfo]) -> None:
+        known = {each.version for each in await self.versions()}
+        new = Cells()
+        for worker in workers:
+            if worker.version is not None and worker.version not in known:
+                started_ms = round(1000 * worker.started_at.timestamp())
+                new.add(Cell(0, worker.version, VERSION, UNTIMED), 1, started_ms)
+
+        def change(entry: Entry | None) -> bytes:
+            cells = Cells() if entry is None else Cells.decode(entry.data)
+            cells.include(new)
+            return cells.encode()
+
+        if new.counts:
+            await self._kv.update(_VERSIONS, change)
 
     # -- merging ------------------------------------------------------------------------------------------------------
 
@@ -269,3 +327,15 @@ def _coarser(cell: Cell, target: str) -> Cell:
 
 def _seconds(moment: datetime) -> int:
     return int((moment - EPOCH).total_seconds())
+
+
+def _moment(seconds: int) -> datetime:
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def _ended(cells: Cells, since: int, before: int) -> Counter[str]:
+    sums: Counter[str] = Counter()
+    for cell, count in cells.counts.items():
+        if cell.state in ENDS and since <= cell.minute < before:
+            sums[cell.name] += count
+    return sums

@@ -41,6 +41,16 @@ class Waiting(NamedTuple):
     entry: bytes
 
 
+class Depth(NamedTuple):
+    waiting: int
+    due: int
+    oldest: int | None
+    """Since when one of them is due."""
+
+
+EMPTY = Depth(0, 0, None)
+
+
 class Running(NamedTuple):
     name: str
     worker: str | None
@@ -167,14 +177,17 @@ class Index:
     def waiting(self) -> Iterator[Waiting]:
         return map(self._read, self._waiting)
 
-    def oldest_due(self) -> dict[str, int]:
-        """Since when something is due, by name."""
+    def depths(self) -> dict[str, Depth]:
+        """What waits, by name."""
         now = self._now()
-        oldest: dict[int, int] = {}
+        found: dict[int, Depth] = {}
         for due, number in map(_DUE_AND_NUMBER.unpack, self._waiting):
-            if due < oldest.get(number, now + 1):
-                oldest[number] = due
-        return {self._names[number]: due for number, due in oldest.items()}
+            waiting, claimable, oldest = found.get(number, EMPTY)
+            if due <= now:
+                found[number] = Depth(waiting + 1, claimable + 1, due if oldest is None else min(oldest, due))
+            else:
+                found[number] = Depth(waiting + 1, claimable, oldest)
+        return {self._names[number]: depth for number, depth in found.items()}
 
     def running_by_name(self) -> dict[str, int]:
         counts = {ALL: len(self.running)}

@@ -202,6 +202,7 @@ def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
         pid=about["pid"],
         names=tuple(about["names"]),
         queues=about.get("queues", {}),
+        version=about.get("version"),
         concurrency=about["concurrency"],
         running=about["running"],
         started_at=instant(about["started_at"]),

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.limits import ALL
 from tasklib.core.task import Task, run_time
 from tasklib.stores import values
 from tasklib.stores.nats import filters, keys
@@ -21,9 +22,11 @@ from tasklib.stores.nats.claim import read_records
 from tasklib.stores.nats.clock import micros, moment
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.idempotency import half_written
+from tasklib.stores.nats.index import EMPTY
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.record import decode, to_task
-from tasklib.stores.values import Count, EndedCursor, EndedPage, Filter, NameStats, Page
+from tasklib.stores.samples import Waiting
+from tasklib.stores.values import Count, EndedCursor, EndedPage, Failure, Filter, NameStats, Page
 
 _AT_ONCE = 500
 _FINISHED = ("completed", "failed", "cancelled")
@@ -189,6 +192,24 @@ class Reads:
                     if filters.by_task(where, task):
                         yield task
 
+    async def latest_failures(self, name: str | None, limit: int) -> list[Failure]:
+        where = Filter(names=None if name is None else [name], states=["failed"], terminal=True)
+        page = await self.page_ended(where, limit=limit, cursor=None, offset=0)
+        ended = ((task, task.completed_at) for task in page.tasks)
+        return [
+            Failure(task.id, task.name, at, (task.error or "")[-values.ERROR_END :])
+            for task, at in ended
+            if at is not None
+        ]
+
+    async def slowest(self, name: str, looked: int, limit: int) -> list[Task]:
+        pages = [
+            await self.page(Filter(names=[name], states=[state], terminal=True), limit=looked)
+            for state in ("completed", "failed")
+        ]
+        ran = [(task.run_ms, task) for page in pages for task in page.tasks if task.run_ms is not None]
+        return [task for _, task in sorted(ran, key=lambda each: (each[0], each[1].id), reverse=True)[:limit]]
+
     async def stats(self) -> dict[str, NameStats]:
         async def work() -> dict[str, NameStats]:
             await self._cache.sync(Depth.EVERYTHING)
@@ -209,15 +230,23 @@ class Reads:
 
         return await self._kv.run(work)
 
-    async def ages(self) -> dict[str, float]:
-        """For how long the oldest due task of each name has been due. A worker asks, who has no list of all tasks."""
+    async def waiting(self) -> dict[str, Waiting]:
+        """What is unfinished of each name. A worker asks, who has no list of all tasks."""
 
-        async def work() -> dict[str, float]:
+        async def work() -> dict[str, Waiting]:
             await self._cache.sync()
-            return self._ages()
+            now, index = self._kv.clock.micros(), self._cache.index
+            running, depths = index.running_by_name(), index.depths()
+            found = {}
+            for name in {*running, *depths} - {ALL}:
+                depth = depths.get(name, EMPTY)
+                oldest_ms = 0 if depth.oldest is None else max(0, now - depth.oldest) // 1000
+                found[name] = Waiting(depth.waiting + running.get(name, 0), depth.due, oldest_ms)
+            return found
 
         return await self._kv.run(work)
 
     def _ages(self) -> dict[str, float]:
         now = self._kv.clock.micros()
-        return {name: (now - due) / 1_000_000 for name, due in self._cache.index.oldest_due().items()}
+        oldest = {name: depth.oldest for name, depth in self._cache.index.depths().items()}
+        return {name: (now - due) / 1_000_000 for name, due in oldest.items() if due is not None}

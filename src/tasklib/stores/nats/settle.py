@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, Change, WriteResult, explain_miss, split_by_task
@@ -165,7 +166,8 @@ class _Settling:
         sequences = await _write(self._kv, writes, self._audit)
         for place, change, sequence in zip(places, changes, sequences, strict=True):
             if sequence:
-                self._counts.note(change, records[change.id].head["name"])
+                head = records[change.id].head
+                self._counts.note(change, head["name"], _waited_ms(change, head))
                 self._end(place, WriteResult.APPLIED)
 
     def _end(self, place: int, write_result: WriteResult) -> None:
@@ -216,6 +218,13 @@ def _error(change: Change, before: str | None) -> str | None:
     if change.state == TaskState.COMPLETED:
         return None
     return before if change.error is None else change.error
+
+
+def _waited_ms(change: Change, head: dict[str, Any]) -> int | None:
+    """How long a first attempt waited from when the task was due; a claim forgets when a retry was."""
+    if change.worker_id is None or head["retry_count"] > 0 or head["started_at"] is None:
+        return None
+    return max(0, round(1000 * (instant(head["started_at"]) - instant(head["scheduled_at"])).total_seconds()))
 
 
 def _settled(record: Record, change: Change, now: datetime) -> Record:

@@ -38,6 +38,7 @@ from tasklib.stores.values import (
     EndedCursor,
     EndedPage,
     Extension,
+    Failure,
     Filter,
     Finding,
     Held,
@@ -48,6 +49,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
+    VersionStart,
     WorkerHeartbeat,
     WorkerInfo,
 )
@@ -200,7 +202,7 @@ class NatsStore:
 
     async def sample_backlog(self) -> None:
         self._check_open()
-        await self._counts.sample_backlog(self._reads.ages)
+        await self._counts.sample_backlog(self._reads.waiting, self._workers.all)
 
     async def compact_stats(self) -> None:
         self._check_open()
@@ -241,13 +243,29 @@ class NatsStore:
         self._check_open()
         return await self._reads.stats()
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
+    async def series(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Point]:
         self._check_open()
-        return await self._counts.series(since_seconds, step_seconds)
+        return await self._counts.series(since_seconds, step_seconds, until_seconds, name)
 
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
+    async def backlog_history(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Age]:
         self._check_open()
-        return await self._counts.backlog_history(since_seconds, step_seconds)
+        return await self._counts.backlog_history(since_seconds, step_seconds, until_seconds, name)
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        self._check_open()
+        return await self._reads.latest_failures(name, limit)
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        self._check_open()
+        return await self._reads.slowest(name, looked, limit)
+
+    async def versions(self) -> Sequence[VersionStart]:
+        self._check_open()
+        return await self._counts.versions()
 
     async def workers(self) -> list[WorkerInfo]:
         self._check_open()

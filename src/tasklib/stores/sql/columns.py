@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.core.unique import Holder
-from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, WorkerInfo
+from tasklib.stores.values import Age, AuditEntry, EndedCursor, Failure, Held, Point, Token, VersionStart, WorkerInfo
 
 T = TypeVar("T")
 
@@ -366,9 +367,20 @@ class Active(NamedTuple):
     number: int
     due_at: datetime | None
     """Of the one that is due first."""
+    ready: bool
+    """They can be claimed."""
 
 
-ACTIVE = Shape(Active, {"name": Kind.TEXT, "state": Kind.TEXT, "number": Kind.INTEGER, "due_at": Kind.TIME})
+ACTIVE = Shape(
+    Active,
+    {
+        "name": Kind.TEXT,
+        "state": Kind.TEXT,
+        "number": Kind.INTEGER,
+        "due_at": Kind.TIME,
+        "ready": Kind.BOOLEAN,
+    },
+)
 
 POINT = Shape(
     Point,
@@ -385,7 +397,17 @@ POINT = Shape(
 COUNTED = Shape(row_values, POINT.columns)
 """A cell of the counters, taken out or put in."""
 
-AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER})
+_BUCKETS = " ".join(f"WHEN waited_ms <= {bound} THEN {at}" for at, bound in enumerate(LATENCY_BOUNDS_MS))
+WAITED_BUCKET = f"CASE {_BUCKETS} ELSE {len(LATENCY_BOUNDS_MS)} END"
+"""As `decide.bucket_of` has it."""
+
+FAILURE = Shape(
+    Failure, {"id": Kind.ID, "name": Kind.TEXT, "completed_at": Kind.TIME, "error": Kind.TEXT}, {"error": "{error_end}"}
+)
+
+AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER, "depth": Kind.BIG_INTEGER})
+
+VERSION_START = Shape(VersionStart, {"version": Kind.TEXT, "started_ms": Kind.BIG_INTEGER})
 
 
 def _worker(
@@ -407,6 +429,7 @@ WORKER = Shape(
         "id": Kind.TEXT,
         "hostname": Kind.TEXT,
         "pid": Kind.INTEGER,
+        "version": Kind.TEXT,
         "names": Kind.NAMES,
         "queues": Kind.JSON,
         "concurrency": Kind.INTEGER,

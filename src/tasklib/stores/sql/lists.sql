@@ -96,6 +96,33 @@ SELECT t.completed_at, t.id FROM {schema}.tasks AS t {by_ended}
 WHERE t.completed_at IS NOT NULL AND t.state <> 'completed' AND {where}
 ORDER BY t.completed_at DESC, t.id DESC LIMIT :limit OFFSET :skip
 
+-- name: latest_failed
+SELECT id FROM (
+    SELECT t.id, t.name, t.state, t.completed_at FROM {schema}.tasks AS t {by_ended}
+    WHERE t.completed_at IS NOT NULL AND t.state <> 'completed'
+    ORDER BY t.completed_at DESC, t.id DESC LIMIT :looked
+) AS ended
+WHERE state = 'failed' AND (CAST(:name AS text) IS NULL OR name = CAST(:name AS text))
+ORDER BY completed_at DESC, id DESC LIMIT :limit
+
+-- name: slowest
+-- The order is for PostgreSQL's planner: no other index has it.
+SELECT id FROM (
+    SELECT id, run_ms FROM (
+        SELECT t.id, t.run_ms FROM {schema}.tasks AS t {by_finished}
+        WHERE t.completed_at IS NOT NULL AND t.name = :name AND t.state = 'completed'
+        ORDER BY t.name DESC, t.state DESC, t.id DESC LIMIT :looked
+    ) AS completed
+    UNION ALL
+    SELECT id, run_ms FROM (
+        SELECT t.id, t.run_ms FROM {schema}.tasks AS t {by_finished}
+        WHERE t.completed_at IS NOT NULL AND t.name = :name AND t.state = 'failed'
+        ORDER BY t.name DESC, t.state DESC, t.id DESC LIMIT :looked
+    ) AS failed
+) AS latest
+WHERE run_ms IS NOT NULL
+ORDER BY run_ms DESC, id DESC LIMIT :limit
+
 -- name: known_names
 -- The types of what is over, jumping from one to the next.
 WITH RECURSIVE known (name, number) AS (

@@ -8,9 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import Task, TaskState
-from tasklib.stores.sql.columns import ACTIVE, AGE, NOW, POINT, TASK, Active
+from tasklib.stores import values
+from tasklib.stores.sql.columns import ACTIVE, AGE, FAILURE, ID, NOW, POINT, TASK, Active
 from tasklib.stores.sql.steps import Query, Steps
-from tasklib.stores.values import Age, NameStats, Point
+from tasklib.stores.values import Age, Failure, NameStats, Point
 
 
 def now() -> Steps[datetime]:
@@ -41,7 +42,7 @@ def stats() -> Steps[dict[str, NameStats]]:
     active: list[Active] = yield Query("stats_active", ACTIVE)
     finished = yield Query("stats_finished")
     names: dict[str, dict[str, Any]] = {}
-    for name, state, number, due_at in active:
+    for name, state, number, due_at, _ in active:
         figures = names.setdefault(name, {})
         field = "waiting" if state == TaskState.FAILED else state
         figures[field] = figures.get(field, 0) + number
@@ -54,12 +55,32 @@ def stats() -> Steps[dict[str, NameStats]]:
     return {name: NameStats(**figures) for name, figures in sorted(names.items())}
 
 
-def series(since_seconds: float, step_seconds: int) -> Steps[list[Point]]:
-    found: list[Point] = yield Query("series", POINT, since=timedelta(seconds=-since_seconds), step=step_seconds)
+def series(
+    since_seconds: float, step_seconds: int, until_seconds: float = 0.0, name: str | None = None
+) -> Steps[list[Point]]:
+    found: list[Point] = yield Query("series", POINT, **_window(since_seconds, step_seconds, until_seconds), name=name)
     return found
 
 
-def backlog_history(since_seconds: float, step_seconds: int) -> Steps[list[Age]]:
-    since = timedelta(seconds=-since_seconds)
-    found: list[Age] = yield Query("backlog_history", AGE, since=since, step=step_seconds)
+def backlog_history(
+    since_seconds: float, step_seconds: int, until_seconds: float = 0.0, name: str | None = None
+) -> Steps[list[Age]]:
+    window = _window(since_seconds, step_seconds, until_seconds)
+    found: list[Age] = yield Query("backlog_history", AGE, **window, name=name)
     return found
+
+
+def latest_failures(name: str | None, limit: int) -> Steps[list[Failure]]:
+    ids = yield Query("latest_failed", ID, name=name, looked=values.SEARCHED_TASKS, limit=limit)
+    found: list[Failure] = (yield Query("failures", FAILURE, ids=ids)) if ids else []
+    return sorted(found, key=lambda each: (each.completed_at, each.id), reverse=True)
+
+
+def slowest(name: str, looked: int, limit: int) -> Steps[list[Task]]:
+    ids: list[UUID] = yield Query("slowest", ID, name=name, looked=looked, limit=limit)
+    return [task for task in (yield from get(ids)) if task is not None]
+
+
+def _window(since_seconds: float, step_seconds: int, until_seconds: float) -> dict[str, Any]:
+    since, until = timedelta(seconds=-since_seconds), timedelta(seconds=-until_seconds)
+    return {"since": since, "until": until, "step": step_seconds}

@@ -33,10 +33,19 @@ SELECT name, state, sum(count) FROM {schema}.task_counts
 WHERE state IN ('completed', 'failed', 'cancelled')
 GROUP BY name, state
 
+-- name: sampled
+SELECT 1 FROM {schema}.task_counts WHERE minute = :minute AND state = 'level' LIMIT 1
+
+-- name: versions
+SELECT name AS version, min(run_ms) AS started_ms FROM {schema}.task_counts
+WHERE minute = '1970-01-01T00:00:00.000Z' AND state = 'version'
+GROUP BY name
+ORDER BY 2, 1
+
 -- name: heartbeat
 INSERT INTO {schema}.task_workers
-    (id, hostname, pid, names, queues, concurrency, running, listening, started_at, seen_at)
-VALUES (:id, :hostname, :pid, :names, :queues, :concurrency, :running, :listening, {now}, {lease_now})
+    (id, hostname, pid, version, names, queues, concurrency, running, listening, started_at, seen_at)
+VALUES (:id, :hostname, :pid, :version, :names, :queues, :concurrency, :running, :listening, {now}, {lease_now})
 ON CONFLICT (id) DO UPDATE SET
     names = excluded.names,
     queues = excluded.queues,

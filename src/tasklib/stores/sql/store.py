@@ -21,6 +21,7 @@ from tasklib.stores.sql import (
     lists,
     reads,
     restore,
+    sampling,
     settle,
     submit,
     task_types,
@@ -40,6 +41,7 @@ from tasklib.stores.values import (
     EndedCursor,
     EndedPage,
     Extension,
+    Failure,
     Filter,
     Held,
     Hint,
@@ -49,6 +51,7 @@ from tasklib.stores.values import (
     Point,
     Token,
     Traits,
+    VersionStart,
     WorkerHeartbeat,
     WorkerInfo,
 )
@@ -128,12 +131,26 @@ class SqlStore(ABC):
     async def stats(self) -> dict[str, NameStats]:
         return await self._driver.read(reads.stats, seconds=READING_SECONDS)
 
-    async def series(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Point]:
-        return await self._driver.read(lambda: reads.series(since_seconds, step_seconds), seconds=READING_SECONDS)
-
-    async def backlog_history(self, since_seconds: float, step_seconds: int = 60) -> Sequence[Age]:
-        steps = partial(reads.backlog_history, since_seconds, step_seconds)
+    async def series(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Point]:
+        steps = partial(reads.series, since_seconds, step_seconds, until_seconds, name)
         return await self._driver.read(steps, seconds=READING_SECONDS)
+
+    async def backlog_history(
+        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
+    ) -> Sequence[Age]:
+        steps = partial(reads.backlog_history, since_seconds, step_seconds, until_seconds, name)
+        return await self._driver.read(steps, seconds=READING_SECONDS)
+
+    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
+        return await self._driver.read(lambda: reads.latest_failures(name, limit), seconds=READING_SECONDS)
+
+    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
+        return await self._driver.read(lambda: reads.slowest(name, looked, limit), seconds=READING_SECONDS)
+
+    async def versions(self) -> Sequence[VersionStart]:
+        return await self._driver.read(sampling.versions, seconds=READING_SECONDS)
 
     async def page(
         self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
@@ -202,7 +219,9 @@ class SqlStore(ABC):
         return await self._pruner.prune(states, older_than_seconds, limit, audit)
 
     async def sample_backlog(self) -> None:
-        await self._driver.write(upkeep.sample_backlog)
+        cells = await self._driver.read(sampling.look)
+        if cells:
+            await self._driver.write(lambda: sampling.keep(cells))
 
     async def compact_stats(self) -> None:
         await self._driver.write(upkeep.compact_stats)

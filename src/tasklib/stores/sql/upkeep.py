@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, WriteResult
+from tasklib.stores.samples import SAMPLES, VERSION
 from tasklib.stores.sql.access import add_audit_of
 from tasklib.stores.sql.columns import COUNTED, GUARD, ID, Batch
 from tasklib.stores.sql.hints import MOST_NAMED
@@ -127,10 +128,6 @@ def _prune(states: Sequence[str], age: timedelta, ids: list[UUID], audit: Audit[
     return len(gone)
 
 
-def sample_backlog() -> Steps[None]:
-    yield Query("sample_backlog")
-
-
 def compact_stats() -> Steps[None]:
     """Minutes of past days become hours, hours of past months one total. Workers long gone are forgotten."""
     yield BEGIN
@@ -143,7 +140,8 @@ def compact_stats() -> Steps[None]:
 
 
 def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoch: bool = False) -> Steps[None]:
-    """Adds counts, summed up; of samples of the backlog the oldest is kept. Each is in the order of `COUNTED`."""
+    """Adds counts, summed up; of samples the most is kept, of versions the first start. Each is in the order of
+    `COUNTED`."""
     sums: dict[tuple[Any, ...], tuple[int, int]] = {}
     for minute, name, state, bucket, count, run_ms in counts:
         if epoch:
@@ -152,8 +150,12 @@ def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoc
             minute = minute - (minute - EPOCH) % timedelta(hours=1)
         cell = (minute, name, state, bucket)
         number, time = sums.get(cell, (0, 0))
-        is_sample = state == "backlog"
-        sums[cell] = (1, max(time, run_ms // count)) if is_sample else (number + count, time + run_ms)
+        if state in SAMPLES:
+            sums[cell] = (max(number, count), max(time, run_ms))
+        elif state == VERSION:
+            sums[cell] = (1, min(time or run_ms, run_ms))
+        else:
+            sums[cell] = (number + count, time + run_ms)
     yield from add_counts([(*cell, *total) for cell, total in sums.items()])
 
 

@@ -17,6 +17,7 @@ def heartbeat(worker: WorkerHeartbeat, *, listening: bool) -> Steps[None]:
         id=worker.id,
         hostname=worker.hostname,
         pid=worker.pid,
+        version=worker.version,
         names=list(worker.names),
         queues=json.dumps(dict(worker.queues), ensure_ascii=False),
         concurrency=worker.concurrency,

@@ -1,6 +1,6 @@
 import { CartesianGrid, Tooltip, XAxis, YAxis } from "recharts";
 import { ChartTooltip } from "@/pages/stats/chart-tooltip";
-import { type Kind, ticksTo } from "@/pages/stats/scale";
+import { type Kind, logTicksTo, ticksTo } from "@/pages/stats/scale";
 import { percent, type Step } from "@/pages/stats/steps";
 import { tickLabel, ticksOf } from "@/pages/stats/time-axis";
 import { count } from "@/text/number";
@@ -10,16 +10,21 @@ export interface AxesOptions {
   kind: Kind;
   /** The highest value in the chart. */
   most: number;
+  log: boolean;
 }
 
-const FORMATS: Record<Kind, (value: number) => string> = { count, share: percent, duration };
+const FORMATS: Record<Kind, (value: number) => string> = {
+  count: (value) => count(value < 10 ? Math.round(value * 10) / 10 : Math.round(value)),
+  share: percent,
+  duration,
+};
 
 const LABEL = { fill: "var(--dim)", fontSize: 11 };
 
 /** What all charts have in common. Recharts looks at its own children, so this is a function and no component. */
-export function axes(steps: readonly Step[], { kind, most }: AxesOptions) {
+export function axes(steps: readonly Step[], { kind, most, log }: AxesOptions) {
   const format = FORMATS[kind];
-  const ticks = ticksTo(most, kind);
+  const ticks = log ? logTicksTo(most, kind) : ticksTo(most, kind);
   return (
     <>
       <CartesianGrid vertical={false} stroke="var(--line)" />
@@ -41,6 +46,7 @@ export function axes(steps: readonly Step[], { kind, most }: AxesOptions) {
         tickFormatter={format}
         ticks={ticks}
         domain={[0, ticks.at(-1) ?? 1]}
+        scale={log ? "symlog" : "linear"}
         interval={0}
       />
       <Tooltip

@@ -1,12 +1,21 @@
 import { type ReactElement, type ReactNode, useId } from "react";
 import { ResponsiveContainer } from "recharts";
 
+export interface LegendEntry {
+  name: string;
+  colour: string;
+  dash?: string;
+}
+
 export interface ChartFrameProps {
   title: string;
   unit: string;
   /** The chart in a sentence, for everybody. */
   summary: ReactNode;
-  series: readonly { name: string; colour: string; dash?: string }[];
+  legend: readonly LegendEntry[];
+  /** Names of those that are switched off. */
+  hidden: readonly string[];
+  onToggle: (name: string) => void;
   /** Why there is nothing to draw. */
   empty: string | null;
   /** Gets the name to give to the chart. */
@@ -15,7 +24,7 @@ export interface ChartFrameProps {
 
 const HEIGHT = 180;
 
-export function ChartFrame({ title, unit, summary, series, empty, children }: ChartFrameProps) {
+export function ChartFrame({ title, unit, summary, legend, hidden, onToggle, empty, children }: ChartFrameProps) {
   const id = useId();
   return (
     <figure aria-labelledby={id} className="min-w-0">
@@ -26,7 +35,7 @@ export function ChartFrame({ title, unit, summary, series, empty, children }: Ch
         <p className="min-h-5 text-dim text-xs">{summary}</p>
       </figcaption>
       {empty ? (
-        <p className="mt-2 grid h-[204px] place-items-center rounded-md border border-dashed px-4 text-center text-dim">
+        <p className="mt-2 grid h-[208px] place-items-center rounded-md border border-dashed px-4 text-center text-dim">
           {empty}
         </p>
       ) : (
@@ -36,21 +45,32 @@ export function ChartFrame({ title, unit, summary, series, empty, children }: Ch
               {children(`${title}, ${unit}. Arrow keys move between the steps; the table has all figures.`)}
             </ResponsiveContainer>
           </div>
-          <ul aria-hidden="true" className="flex min-h-6 flex-wrap items-end gap-x-4 pl-14 text-dim text-xs">
-            {series.map(({ name, colour, dash }) => (
-              <li key={name} className="flex items-center gap-1.5">
-                <svg width="16" height="8" aria-hidden="true">
-                  <line
-                    x1="0"
-                    x2="16"
-                    y1="4"
-                    y2="4"
-                    stroke={colour}
-                    strokeWidth="3"
-                    {...(dash ? { strokeDasharray: dash } : {})}
-                  />
-                </svg>
-                {name}
+          <ul
+            aria-label={`Shown in ${title}`}
+            className="flex min-h-7 flex-wrap items-end gap-x-1 pl-12 text-dim text-xs"
+          >
+            {legend.map(({ name, colour, dash }) => (
+              <li key={name}>
+                <button
+                  type="button"
+                  aria-pressed={!hidden.includes(name)}
+                  title={hidden.includes(name) ? `Show ${name}` : `Hide ${name}`}
+                  onClick={() => onToggle(name)}
+                  className="group inline-flex h-7 items-center gap-1.5 rounded-md px-1.5 hover:bg-raised hover:text-text"
+                >
+                  <svg width="16" height="8" aria-hidden="true" className="group-aria-[pressed=false]:opacity-30">
+                    <line
+                      x1="0"
+                      x2="16"
+                      y1="4"
+                      y2="4"
+                      stroke={colour}
+                      strokeWidth="3"
+                      {...(dash ? { strokeDasharray: dash } : {})}
+                    />
+                  </svg>
+                  <span className="group-aria-[pressed=false]:line-through">{name}</span>
+                </button>
               </li>
             ))}
           </ul>

@@ -1,8 +1,6 @@
 import { memo, type ReactNode } from "react";
-import { Area, AreaChart, Bar, BarChart, Line, LineChart } from "recharts";
-import { axes } from "@/pages/stats/chart-axes";
-import { ChartFrame } from "@/pages/stats/chart-frame";
-import { loneDot } from "@/pages/stats/lone-dot";
+import { Chart } from "@/pages/stats/chart";
+import type { Mark } from "@/pages/stats/marks";
 import { percent, rate, type Step, type Summary } from "@/pages/stats/steps";
 import { count } from "@/text/number";
 import { duration } from "@/text/time";
@@ -11,100 +9,65 @@ export interface ChartsProps {
   steps: Step[];
   summary: Summary;
   stepMinutes: number;
+  /** What is laid over, in words; null: nothing. */
+  earlier: string | null;
+  log: boolean;
+  marks: readonly Mark[];
 }
 
-const STILL = { isAnimationActive: false } as const;
-const MARGIN = { top: 8, right: 8, bottom: 0, left: 0 };
+const NOBODY_LOOKED = "No sample in this time: no worker was there to look.";
 
-/** The four charts. Where there was no sample there is a gap, not a zero. */
-export default memo(function Charts({ steps, summary, stepMinutes }: ChartsProps) {
-  const common = { data: steps, margin: MARGIN, syncId: "over-time" };
+export default memo(function Charts({ steps, summary, stepMinutes, earlier, log, marks }: ChartsProps) {
+  const common = { steps, earlier, log, marks };
   const per = stepMinutes === 1 ? "minute" : duration(stepMinutes * 60_000);
+  const { latest, latestWaited } = summary;
   return (
     <div className="grid gap-x-8 gap-y-6 lg:grid-cols-2">
-      <ChartFrame
+      <Chart
+        {...common}
         title="Throughput"
         unit={`tasks per ${per}`}
+        kind="count"
         summary={
           <>
             <Figure>{rate(summary.perMinute)}</Figure> a minute · <Figure>{rate(summary.perMinute * 60)}</Figure> an
             hour on average: {count(summary.completed)} completed, {count(summary.retried)} retried,{" "}
             {count(summary.failed)} failed
+            {summary.arrived !== null && `; ${count(summary.arrived)} arrived`}
           </>
         }
-        series={[
-          { name: "Completed", colour: "var(--chart-completed)" },
-          { name: "Retried", colour: "var(--chart-processing)" },
-          { name: "Failed", colour: "var(--chart-failed)" },
+        drawn={[
+          { field: "completed", name: "Completed", colour: "var(--chart-completed)", shape: "bar", compared: true },
+          { field: "retried", name: "Retried", colour: "var(--chart-processing)", shape: "bar" },
+          { field: "failed", name: "Failed", colour: "var(--chart-failed)", shape: "bar" },
+          { field: "arrived", name: "Arrived", colour: "var(--chart-pending)", shape: "line", compared: true },
         ]}
-        empty={summary.completed + summary.failed + summary.retried === 0 ? "No task ended in this time." : null}
-      >
-        {(label) => (
-          <BarChart {...common} aria-label={label} barCategoryGap="12%">
-            {axes(steps, {
-              kind: "count",
-              most: highest(steps, (step) => step.completed + step.retried + step.failed),
-            })}
-            <Bar {...STILL} dataKey="completed" name="Completed" stackId="all" fill="var(--chart-completed)" />
-            <Bar {...STILL} dataKey="retried" name="Retried" stackId="all" fill="var(--chart-processing)" />
-            <Bar {...STILL} dataKey="failed" name="Failed" stackId="all" fill="var(--chart-failed)" />
-          </BarChart>
-        )}
-      </ChartFrame>
-      <ChartFrame
-        title="Failure rate"
-        unit="% of what ended"
-        summary={
-          <>
-            <Figure>{percent(summary.failedShare)}</Figure> of tasks failed for good,{" "}
-            <Figure>{percent(summary.attemptsFailedShare)}</Figure> of attempts failed
-          </>
+        empty={
+          summary.completed + summary.failed + summary.retried + (summary.arrived ?? 0) === 0
+            ? "No task arrived or ended in this time."
+            : null
         }
-        series={[
-          { name: "Tasks", colour: "var(--chart-failed)" },
-          { name: "Attempts", colour: "var(--chart-processing)", dash: "4 3" },
-        ]}
-        empty={summary.attemptsFailedShare === null ? "No attempt ended in this time." : null}
-      >
-        {(label) => (
-          <LineChart {...common} aria-label={label}>
-            {axes(steps, { kind: "share", most: highest(steps, (step) => step.attemptsFailedShare) })}
-            {line(steps, "failedShare", "Tasks", "var(--chart-failed)")}
-            {line(steps, "attemptsFailedShare", "Attempts", "var(--chart-processing)", "4 3")}
-          </LineChart>
-        )}
-      </ChartFrame>
-      <ChartFrame
-        title="Latency"
-        unit="how long attempts took"
+      />
+      <Chart
+        {...common}
+        title="Depth"
+        unit="tasks that were due and waited, the most of each step"
+        kind="count"
         summary={
-          summary.latest && (
+          summary.depth !== null && (
             <>
-              Latest: p50 <Figure>{duration(summary.latest.p50 ?? 0)}</Figure> · p95{" "}
-              <Figure>{duration(summary.latest.p95 ?? 0)}</Figure> · p99{" "}
-              <Figure>{duration(summary.latest.p99 ?? 0)}</Figure>
+              Latest <Figure>{count(summary.depth)}</Figure>, at most <Figure>{count(summary.mostDepth ?? 0)}</Figure>
             </>
           )
         }
-        series={[
-          { name: "p50", colour: "var(--chart-completed)" },
-          { name: "p95", colour: "var(--chart-pending)", dash: "6 3" },
-          { name: "p99", colour: "var(--chart-failed)", dash: "2 3" },
-        ]}
-        empty={summary.latest === null ? "No attempt ended in this time." : null}
-      >
-        {(label) => (
-          <LineChart {...common} aria-label={label}>
-            {axes(steps, { kind: "duration", most: highest(steps, (step) => step.p99) })}
-            {line(steps, "p50", "p50", "var(--chart-completed)")}
-            {line(steps, "p95", "p95", "var(--chart-pending)", "6 3")}
-            {line(steps, "p99", "p99", "var(--chart-failed)", "2 3")}
-          </LineChart>
-        )}
-      </ChartFrame>
-      <ChartFrame
+        drawn={[{ field: "depth", name: "Waiting", colour: "var(--chart-pending)", shape: "area", compared: true }]}
+        empty={summary.depth === null ? NOBODY_LOOKED : null}
+      />
+      <Chart
+        {...common}
         title="Backlog age"
         unit="how long the oldest due task had waited, the most of each step"
+        kind="duration"
         summary={
           summary.backlogMs !== null && (
             <>
@@ -113,53 +76,88 @@ export default memo(function Charts({ steps, summary, stepMinutes }: ChartsProps
             </>
           )
         }
-        series={[{ name: "Oldest due task", colour: "var(--chart-pending)" }]}
-        empty={summary.backlogMs === null ? "No sample in this time: no worker was there to look." : null}
-      >
-        {(label) => (
-          <AreaChart {...common} aria-label={label}>
-            {axes(steps, { kind: "duration", most: highest(steps, (step) => step.backlogMs) })}
-            <Area
-              {...STILL}
-              dataKey="backlogMs"
-              name="Oldest due task"
-              stroke="var(--chart-pending)"
-              fill="var(--chart-pending)"
-              fillOpacity={0.15}
-              strokeWidth={1.5}
-              dot={loneDot(steps, "backlogMs")}
-            />
-          </AreaChart>
-        )}
-      </ChartFrame>
+        drawn={[
+          {
+            field: "backlogMs",
+            name: "Oldest due task",
+            colour: "var(--chart-pending)",
+            shape: "area",
+            compared: true,
+          },
+        ]}
+        empty={summary.backlogMs === null ? NOBODY_LOOKED : null}
+      />
+      <Chart
+        {...common}
+        title="Time waited"
+        unit="from when a task was due to its first start"
+        kind="duration"
+        summary={
+          latestWaited && <Latest values={[latestWaited.waited50, latestWaited.waited95, latestWaited.waited99]} />
+        }
+        drawn={[
+          { field: "waited50", name: "p50", colour: "var(--chart-completed)", shape: "line" },
+          {
+            field: "waited95",
+            name: "p95",
+            colour: "var(--chart-pending)",
+            shape: "line",
+            dash: "6 3",
+            compared: true,
+          },
+          { field: "waited99", name: "p99", colour: "var(--chart-failed)", shape: "line", dash: "2 3" },
+        ]}
+        empty={latestWaited === null ? "No first attempt ended in this time." : null}
+      />
+      <Chart
+        {...common}
+        title="Run time"
+        unit="how long attempts took"
+        kind="duration"
+        summary={latest && <Latest values={[latest.p50, latest.p95, latest.p99]} />}
+        drawn={[
+          { field: "p50", name: "p50", colour: "var(--chart-completed)", shape: "line" },
+          { field: "p95", name: "p95", colour: "var(--chart-pending)", shape: "line", dash: "6 3", compared: true },
+          { field: "p99", name: "p99", colour: "var(--chart-failed)", shape: "line", dash: "2 3" },
+        ]}
+        empty={latest === null ? "No attempt ended in this time." : null}
+      />
+      <Chart
+        {...common}
+        title="Failure rate"
+        unit="% of what ended"
+        kind="share"
+        summary={
+          <>
+            <Figure>{percent(summary.failedShare)}</Figure> of tasks failed for good,{" "}
+            <Figure>{percent(summary.attemptsFailedShare)}</Figure> of attempts failed
+          </>
+        }
+        drawn={[
+          { field: "failedShare", name: "Tasks", colour: "var(--chart-failed)", shape: "line", compared: true },
+          {
+            field: "attemptsFailedShare",
+            name: "Attempts",
+            colour: "var(--chart-processing)",
+            shape: "line",
+            dash: "4 3",
+          },
+        ]}
+        empty={summary.attemptsFailedShare === null ? "No attempt ended in this time." : null}
+      />
     </div>
   );
 });
 
-function highest(steps: readonly Step[], value: (step: Step) => number | null): number {
-  return Math.max(0, ...steps.map((step) => value(step) ?? 0));
+function Latest({ values: [p50, p95, p99] }: { values: readonly (number | null)[] }) {
+  return (
+    <>
+      Latest: p50 <Figure>{duration(p50 ?? 0)}</Figure> · p95 <Figure>{duration(p95 ?? 0)}</Figure> · p99{" "}
+      <Figure>{duration(p99 ?? 0)}</Figure>
+    </>
+  );
 }
 
 function Figure({ children }: { children: ReactNode }) {
   return <span className="font-semibold text-text">{children}</span>;
-}
-
-function line(
-  steps: readonly Step[],
-  field: "failedShare" | "attemptsFailedShare" | "p50" | "p95" | "p99",
-  name: string,
-  colour: string,
-  dash?: string,
-) {
-  return (
-    <Line
-      {...STILL}
-      dataKey={field}
-      name={name}
-      stroke={colour}
-      strokeWidth={1.5}
-      {...(dash ? { strokeDasharray: dash } : {})}
-      dot={loneDot(steps, field)}
-    />
-  );
 }

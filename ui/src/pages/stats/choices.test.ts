@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { cleanUpQuery, faultOf } from "@/pages/stats/clean-up-choice";
-import { minutesOf, readStatsSearch } from "@/pages/stats/ranges";
+import { earlierWindow, minutesOf, readStatsSearch, windowOf } from "@/pages/stats/ranges";
 import { lastLine } from "@/text/last-line";
 
 test("an address with nonsense shows what it would without", () => {
@@ -11,6 +11,23 @@ test("an address with nonsense shows what it would without", () => {
     view: "table",
   });
   expect(minutesOf("60d")).toBe(86_400);
+});
+
+test("a time of one's own is in the address, and wins over a range", () => {
+  const [from, to] = ["2030-01-01T10:00:00.000Z", "2030-01-01T11:30:00.000Z"];
+  const now = Date.parse("2030-01-02T12:00:00Z");
+  expect(readStatsSearch({ from, to, range: "7d", compare: "week", scale: "log" })).toEqual({
+    from,
+    to,
+    compare: "week",
+    scale: "log",
+  });
+  expect(readStatsSearch({ from: to, to: from, compare: "century", scale: "odd" })).toEqual({});
+  expect(windowOf({ from, to }, now)).toEqual({ minutes: 90, until: to });
+  expect(windowOf({ from }, now)).toEqual({ minutes: 26 * 60 });
+  expect(windowOf({ range: "6h" }, now)).toEqual({ minutes: 360 });
+  expect(earlierWindow({ minutes: 60 }, "day", now)).toEqual({ minutes: 60, until: "2030-01-01T12:00:00.000Z" });
+  expect(earlierWindow({ minutes: 90, until: to }, "week", now).until).toBe("2029-12-25T11:30:00.000Z");
 });
 
 test("the line of a traceback that says what happened", () => {

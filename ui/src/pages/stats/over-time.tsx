@@ -7,12 +7,15 @@ import { seriesQuery } from "@/api/queries";
 import { Card } from "@/components/card";
 import { classes } from "@/components/classes";
 import { ErrorState } from "@/components/error-state";
-import { Select } from "@/components/field";
+import { Checkbox, Select } from "@/components/field";
 import { Loading } from "@/components/loading";
 import { Segmented } from "@/components/segmented";
-import { minutesOf, RANGES, type StatsSearch } from "@/pages/stats/ranges";
+import { Deploys, VerdictLine } from "@/pages/stats/flow";
+import { marksOf } from "@/pages/stats/marks";
+import { EARLIER, type Earlier, earlierWindow, type StatsSearch, windowOf } from "@/pages/stats/ranges";
 import { stepsOf, summaryOf } from "@/pages/stats/steps";
 import { StepsTable } from "@/pages/stats/steps-table";
+import { WindowChoice } from "@/pages/stats/window-choice";
 import { escapeText } from "@/text/escape";
 
 /** Loaded only when they are shown: the charts are the largest part of the dashboard. */
@@ -26,15 +29,30 @@ const VIEWS = [
 
 /** How it went: the same figures as charts or as a table. */
 export function OverTime({ stats }: { stats: Stats | undefined }) {
-  const { range = "1h", type, view = "charts" } = route.useSearch();
+  const search = route.useSearch();
+  const { type, view = "charts", compare, scale } = search;
   const navigate = useNavigate({ from: "/stats" });
-  const query = seriesQuery({ minutes: minutesOf(range), ...(type ? { type } : {}) });
-  const { data, error, refetch, isPlaceholderData } = useQuery(query);
-  const steps = useMemo(() => (data ? stepsOf(data) : []), [data]);
+  const window = windowOf(search, now());
+  const ofType = type ? { type } : {};
+  const { data, error, refetch, isPlaceholderData } = useQuery(seriesQuery({ ...window, ...ofType }));
+  const earlier = useQuery({
+    ...seriesQuery({ ...earlierWindow(window, compare ?? "day", now()), ...ofType }),
+    enabled: compare !== undefined,
+  });
+  const laidOver = compare && !earlier.isPlaceholderData ? earlier.data : undefined;
+  const steps = useMemo(
+    () => (data ? stepsOf(data, now(), laidOver && compare && { series: laidOver, ms: EARLIER[compare].ms }) : []),
+    [data, laidOver, compare],
+  );
   const summary = useMemo(() => summaryOf(steps, now()), [steps]);
+  const marks = useMemo(() => (data ? marksOf(data) : []), [data]);
 
-  function change(search: StatsSearch) {
-    void navigate({ search: (old) => ({ ...old, ...search }), replace: true, resetScroll: false });
+  function change(given: { [Field in keyof StatsSearch]?: StatsSearch[Field] | undefined }) {
+    void navigate({
+      search: (old) => ({ ...old, ...given }) as StatsSearch,
+      replace: true,
+      resetScroll: false,
+    });
   }
 
   const types = Object.keys(stats?.byType ?? {}).sort();
@@ -57,7 +75,30 @@ export function OverTime({ stats }: { stats: Stats | undefined }) {
               </option>
             ))}
           </Select>
-          <Segmented label="Range" value={range} options={RANGES} onChange={(value) => change({ range: value })} />
+          <WindowChoice search={search} onChange={change} />
+          <Select
+            aria-label="Laid over"
+            value={compare ?? ""}
+            onChange={({ target }) => change({ compare: target.value === "" ? undefined : (target.value as Earlier) })}
+            className="w-44"
+          >
+            <option value="">Nothing laid over</option>
+            {Object.entries(EARLIER).map(([value, { label }]) => (
+              <option key={value} value={value}>
+                With {label}
+              </option>
+            ))}
+          </Select>
+          {view === "charts" && (
+            // biome-ignore lint/a11y/noLabelWithoutControl: the check-box is the control
+            <label className="flex min-h-8 items-center gap-2 px-1 text-xs">
+              <Checkbox
+                checked={scale === "log"}
+                onChange={({ target }) => change({ scale: target.checked ? "log" : undefined })}
+              />
+              Log scale
+            </label>
+          )}
           <Segmented label="Shown as" value={view} options={VIEWS} onChange={(value) => change({ view: value })} />
         </div>
       }
@@ -68,11 +109,23 @@ export function OverTime({ stats }: { stats: Stats | undefined }) {
         <Loading lines={8} />
       ) : (
         <div className={classes("transition-opacity", isPlaceholderData && "opacity-50")} aria-busy={isPlaceholderData}>
+          <div className="mb-4 space-y-1 empty:hidden">
+            <VerdictLine summary={summary} />
+            <Deploys marks={marks} />
+            {earlier.error && compare && <ErrorState error={earlier.error} onRetry={earlier.refetch} compact />}
+          </div>
           {view === "table" ? (
-            <StepsTable steps={steps} />
+            <StepsTable steps={steps} earlier={compare ? EARLIER[compare].label : null} />
           ) : (
             <Suspense fallback={<Loading lines={8} />}>
-              <Charts steps={steps} summary={summary} stepMinutes={data.stepMinutes} />
+              <Charts
+                steps={steps}
+                summary={summary}
+                stepMinutes={data.stepMinutes}
+                earlier={compare ? EARLIER[compare].label : null}
+                log={scale === "log"}
+                marks={marks}
+              />
             </Suspense>
           )}
         </div>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Kind, ticksTo } from "@/pages/stats/scale";
+import { type Kind, logTicksTo, ticksTo } from "@/pages/stats/scale";
 
 test.each<[number, Kind, number[]]>([
   [0, "count", [0, 1]],
@@ -14,6 +14,13 @@ test.each<[number, Kind, number[]]>([
   [100_000, "duration", [0, 30_000, 60_000, 90_000, 120_000]],
 ])("%d as %s", (most, kind, ticks) => {
   expect(ticksTo(most, kind)).toEqual(ticks);
+});
+
+test("a logarithmic scale has nothing, and the highest few steps", () => {
+  expect(logTicksTo(0, "count")).toEqual([0, 1]);
+  expect(logTicksTo(4200, "count")).toEqual([0, 1, 10, 100, 1000, 10_000]);
+  expect(logTicksTo(70_000, "duration")).toEqual([0, 100, 1000, 10_000, 60_000, 600_000]);
+  expect(logTicksTo(1e14, "count").at(-1)).toBe(1e12);
 });
 
 test("whatever the figure, it fits and there are few", () => {

@@ -14,6 +14,7 @@ const DURATIONS = [
   ...[1, 2, 3, 6, 12].map((each) => each * HOUR),
   DAY,
 ];
+const LOG_DURATIONS = [1, 10, 100, SECOND, 10 * SECOND, MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, 10 * DAY];
 const SHARES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
 
 /** From nothing to at least `most`, in even parts that read well. */
@@ -21,6 +22,13 @@ export function ticksTo(most: number, kind: Kind): number[] {
   const step = stepFor(most, kind);
   const parts = Math.max(1, Math.ceil(most / step - 1e-9));
   return Array.from({ length: parts + 1 }, (_, part) => Number((part * step).toPrecision(12)));
+}
+
+/** The same for a logarithmic scale: nothing, and the highest few of 1, 10, 100, or of such units of time. */
+export function logTicksTo(most: number, kind: Kind): number[] {
+  const listed = kind === "duration" ? LOG_DURATIONS : Array.from({ length: 13 }, (_, power) => 10 ** power);
+  const end = listed.findIndex((each) => each >= most);
+  return [0, ...listed.slice(0, end < 0 ? listed.length : end + 1).slice(-MOST_PARTS)];
 }
 
 function stepFor(most: number, kind: Kind): number {

@@ -55,7 +55,7 @@ interface MomentProps {
 }
 
 /** In the viewer's zone. Set when it is left or confirmed, not at each digit. */
-function Moment({ label, at, onChange }: MomentProps) {
+export function Moment({ label, at, onChange }: MomentProps) {
   const [draft, setDraft] = useState(local(at));
   useEffect(() => setDraft(local(at)), [at]);
 

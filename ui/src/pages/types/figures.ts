@@ -30,7 +30,16 @@ export function figuresOf(type: TaskType): Figure[] {
     const found = value(type);
     // In whole seconds: tenths that jump are no use to anybody.
     const age = oldest == null ? "–" : duration(Math.max(1000, Math.floor(oldest) * 1000));
-    const [text, empty] = column === "oldest" ? [age, oldest == null] : [count(found), found === 0];
+    const lengths: Partial<Record<Column, [string, boolean]>> = {
+      oldest: [age, oldest == null],
+      runP95: length(type.runP95Ms),
+      waitedP95: length(type.waitedP95Ms),
+    };
+    const [text, empty] = lengths[column] ?? [count(found), found === 0];
     return [{ column, label, text, empty, search: searches[column] ?? null }];
   });
+}
+
+function length(ms: number | null | undefined): [string, boolean] {
+  return ms == null ? ["–", true] : [duration(ms), false];
 }

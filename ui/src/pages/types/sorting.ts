@@ -8,6 +8,8 @@ export const COLUMNS = {
   completed: { label: "Completed", value: (type: TaskType) => type.counts.completed },
   failed: { label: "Failed", value: (type: TaskType) => type.counts.failed - type.counts.waiting },
   oldest: { label: "Oldest due", value: (type: TaskType) => type.oldestDueSeconds ?? -1 },
+  runP95: { label: "Run p95", value: (type: TaskType) => type.runP95Ms ?? -1 },
+  waitedP95: { label: "Waited p95", value: (type: TaskType) => type.waitedP95Ms ?? -1 },
   workers: { label: "Workers", value: (type: TaskType) => type.workers },
 } as const;
 

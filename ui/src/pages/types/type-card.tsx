@@ -13,7 +13,7 @@ export const TypeCard = memo(function TypeCard(props: TypeProps) {
         </div>
         {props.mayOperate && <Pause {...props} />}
       </div>
-      <dl className="grid grid-cols-4 gap-x-2 md:grid-cols-7 gap-y-1.5">
+      <dl className="grid grid-cols-3 gap-x-2 gap-y-1.5 sm:grid-cols-5 md:grid-cols-9">
         {figuresOf(type).map((figure) => (
           <div key={figure.column} data-figure={figure.column}>
             <dt className="truncate text-2xs text-dim">{figure.label}</dt>

@@ -19,30 +19,37 @@ export interface TypeProps {
   onLimits: (type: string) => void;
 }
 
-/** The way to its tasks, and what somebody has to know of it. */
+/** The way to its page, and what somebody has to know of it. */
 export function TypeName({ type }: { type: TaskType }) {
   return (
     <>
-      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        <Link
-          to="/tasks"
-          search={{ q: qualified({ type: type.type }) }}
-          className="min-w-0 break-words font-medium text-accent hover:underline"
-        >
-          <SafeText text={type.type} max={120} />
-        </Link>
-        {type.queue && type.queue !== "default" && (
-          <span data-figure="queue" className="rounded bg-raised px-1.5 py-0.5 text-dim text-xs">
-            queue <SafeText text={type.queue} max={60} />
-          </span>
-        )}
-        {type.paused && (
-          <span className="inline-flex h-5 items-center gap-1 rounded-full bg-processing-soft px-2 font-medium text-processing text-xs">
-            <CirclePause className="size-3.5" aria-hidden="true" />
-            Paused
-          </span>
-        )}
-      </span>
+      <Link
+        to="/types/$type"
+        params={{ type: type.type }}
+        className="mr-2 min-w-0 break-words font-medium text-accent hover:underline"
+      >
+        <SafeText text={type.type} max={120} />
+      </Link>
+      <TypeState type={type} />
+    </>
+  );
+}
+
+/** Its queue, whether it is paused, and whether nobody works on it. */
+export function TypeState({ type }: { type: TaskType }) {
+  return (
+    <>
+      {type.queue && type.queue !== "default" && (
+        <span data-figure="queue" className="mr-2 rounded bg-raised px-1.5 py-0.5 text-dim text-xs">
+          queue <SafeText text={type.queue} max={60} />
+        </span>
+      )}
+      {type.paused && (
+        <span className="inline-flex h-5 items-center gap-1 rounded-full bg-processing-soft px-2 font-medium text-processing text-xs">
+          <CirclePause className="size-3.5" aria-hidden="true" />
+          Paused
+        </span>
+      )}
       {isStranded(type) && (
         <p className="flex items-start gap-1 text-failed text-xs">
           <TriangleAlert className="mt-0.5 size-3.5 shrink-0" aria-hidden="true" />

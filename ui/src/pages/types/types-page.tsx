@@ -18,11 +18,12 @@ import { TypeRow } from "@/pages/types/type-row";
 import { plural } from "@/text/number";
 
 const FILTER_FROM = 8;
+const LAST_HOUR = "Of the last hour: 95% took no longer";
 
 export function TypesPage() {
   const { data, error, refetch } = useQuery(typesQuery);
   const { mayOperate } = useSession();
-  const narrow = useMedia("(width < 72rem)");
+  const narrow = useMedia("(width < 78rem)");
   const [sorting, setSorting] = useState<Sorting>({ column: "type", descending: false });
   const [filter, setFilter] = useState("");
   const [limits, setLimits] = useState<string | null>(null);
@@ -76,8 +77,8 @@ export function TypesPage() {
                 {(Object.keys(COLUMNS) as Column[]).map((column) => (
                   <SortingHeader key={column} column={column} sorting={sorting} onSort={setSorting} />
                 ))}
-                <HeaderCell>Limits</HeaderCell>
-                <HeaderCell>Paused</HeaderCell>
+                <HeaderCell className="px-2!">Limits</HeaderCell>
+                <HeaderCell className="px-2!">Paused</HeaderCell>
               </tr>
             </thead>
             <tbody>
@@ -105,7 +106,8 @@ function SortingHeader({ column, sorting, onSort }: SortingHeaderProps) {
   return (
     <HeaderCell
       aria-sort={sorted ? (sorting.descending ? "descending" : "ascending") : "none"}
-      className={column === "type" ? "sticky left-0 bg-surface" : "text-right"}
+      className={column === "type" ? "sticky left-0 bg-surface" : "px-2! text-right"}
+      {...(column === "runP95" || column === "waitedP95" ? { title: LAST_HOUR } : {})}
     >
       <button
         type="button"

@@ -15,6 +15,8 @@ function type(name: string, given: Partial<TaskType["counts"]> = {}, more: Parti
     registered: false,
     paused: false,
     oldestDueSeconds: null,
+    runP95Ms: null,
+    waitedP95Ms: null,
     ...more,
   };
 }

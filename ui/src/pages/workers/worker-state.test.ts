@@ -7,6 +7,7 @@ function worker(id: string, state: WorkerState, startedAt = "2030-01-01T00:00:00
     id,
     hostname: "host",
     pid: 1,
+    version: null,
     types: [],
     queues: [],
     concurrency: 4,

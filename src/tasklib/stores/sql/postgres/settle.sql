@@ -4,7 +4,7 @@
 
 -- name: complete
 -- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
--- too.
+-- too. How long it waited is known of a first attempt only: a claim forgets when a retry was due.
 WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     UPDATE {schema}.tasks t SET
         state = 'completed',
@@ -22,12 +22,22 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         ready = false
     FROM clock, batch b
     WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
-    RETURNING t.id, t.name, t.awaited, b.run_ms, b.bucket
+    RETURNING
+        t.id, t.name, t.awaited, b.run_ms, b.bucket, CASE
+            WHEN t.retry_count = 0 THEN greatest(0, 1000 * extract(epoch FROM t.started_at - t.scheduled_at))::bigint
+        END AS waited_ms
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
     SELECT date_trunc('minute', statement_timestamp() + :offset::interval), name, 'completed', bucket, count(*), sum(run_ms)
     FROM done
     GROUP BY name, bucket
+    UNION ALL
+    SELECT
+        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'waited', {waited_bucket}, count(*),
+        sum(waited_ms)
+    FROM done
+    WHERE waited_ms IS NOT NULL
+    GROUP BY name, 4
 )
 SELECT {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts
 FROM (SELECT count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END) FROM done) AS told
@@ -85,7 +95,14 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
       AND t.worker_id IS NOT DISTINCT FROM b.worker_id
       AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
     RETURNING
-        t.id, t.name, t.awaited, t.ready, t.state, t.completed_at IS NOT NULL AS terminal, b.leaves, b.run_ms, b.bucket
+        t.id, t.name, t.awaited, t.ready, t.state, t.completed_at IS NOT NULL AS terminal, b.leaves, b.run_ms, b.bucket,
+        CASE
+            -- What goes on, or was stopped, has counted this attempt.
+            WHEN b.worker_id IS NOT NULL AND t.retry_count = CASE
+                WHEN t.state = 'cancelled' OR t.completed_at IS NULL THEN 1 ELSE 0
+            END
+            THEN greatest(0, 1000 * extract(epoch FROM t.started_at - t.scheduled_at))::bigint
+        END AS waited_ms
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
     SELECT
@@ -94,6 +111,13 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     FROM done
     WHERE terminal OR state = 'failed'
     GROUP BY 3, name, bucket
+    UNION ALL
+    SELECT
+        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'waited', {waited_bucket}, count(*),
+        sum(waited_ms)
+    FROM done
+    WHERE waited_ms IS NOT NULL AND (terminal OR state = 'failed')
+    GROUP BY name, 4
     UNION ALL
     SELECT 'epoch', name, leaves, -1, -count(*), 0
     FROM done

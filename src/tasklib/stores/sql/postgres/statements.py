@@ -9,10 +9,21 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, REPLACED, ROW_COUNT, Kind, Shape, new_columns
+from tasklib.stores.sql.columns import (
+    CLAIM,
+    CREATED_AT,
+    NO_PREFETCH,
+    REPLACED,
+    ROW_COUNT,
+    WAITED_BUCKET,
+    Kind,
+    Shape,
+    new_columns,
+)
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Play, Query, Script
+from tasklib.stores.values import ERROR_END
 
 Places: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
 _BATCH = "batch ({columns}) AS MATERIALIZED (SELECT * FROM unnest({arrays}))"
@@ -41,6 +52,8 @@ _NAMES = {
     **dict.fromkeys(_INDEXES, ""),
     "claim_columns": column_list(CLAIM),
     "no_prefetch": NO_PREFETCH,
+    "waited_bucket": WAITED_BUCKET,
+    "error_end": f"right(coalesce(error, ''), {ERROR_END})",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
 }

@@ -44,26 +44,22 @@ RETURNING state
 -- name: count_old
 SELECT count(*) FROM {schema}.tasks WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
 
--- name: sample_backlog
--- Into the counters: one sample, and its age in milliseconds. Of samples that are merged the oldest is kept. Nothing is read where
--- this minute has one. The empty name is the oldest of all, also when nothing waits: that was seen too.
+-- name: sample_lock
+SELECT 1 FROM pg_advisory_xact_lock(hashtext('tasklib.sample'), hashtext({schema_name}))
+
+-- name: latest_cells
+SELECT minute, name, state, bucket, sum(count)::bigint AS count, sum(run_ms)::bigint AS run_ms FROM {schema}.task_counts
+WHERE minute >= :since::timestamptz AND state = ANY (:states::text[])
+GROUP BY minute, name, state, bucket
+
+-- name: note_versions
 INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
-SELECT date_trunc('minute', statement_timestamp() + :offset::interval), coalesce(name, ''), 'backlog', -1, 1,
-    coalesce(1000 * greatest(0, extract(epoch FROM statement_timestamp() + :offset::interval - min(due))), 0)::bigint
-FROM (
-    SELECT name, coalesce(next_retry_at, scheduled_at) AS due
-    FROM {schema}.tasks
-    WHERE ready AND state IN ('pending', 'failed') AND completed_at IS NULL
-      AND NOT EXISTS (
-          SELECT FROM {schema}.task_counts
-          WHERE minute = date_trunc('minute', statement_timestamp() + :offset::interval) AND state = 'backlog'
-      )
-) AS waiting
-GROUP BY GROUPING SETS ((name), ())
-HAVING NOT EXISTS (
-    SELECT FROM {schema}.task_counts
-    WHERE minute = date_trunc('minute', statement_timestamp() + :offset::interval) AND state = 'backlog'
+SELECT 'epoch', version, 'version', -1, 1, (1000 * extract(epoch FROM min(started_at)))::bigint
+FROM {schema}.task_workers AS w
+WHERE version IS NOT NULL AND NOT EXISTS (
+    SELECT FROM {schema}.task_counts AS c WHERE c.minute = 'epoch' AND c.state = 'version' AND c.name = w.version
 )
+GROUP BY version
 
 -- name: compact_lock
 SELECT 1 WHERE pg_try_advisory_xact_lock(hashtext('tasklib.tidy'), hashtext({schema_name}))

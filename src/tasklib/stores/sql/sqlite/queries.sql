@@ -53,33 +53,39 @@ LIMIT :limit
 -- name: get
 SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (SELECT value FROM json_each(:ids))
 
+-- name: failures
+SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1
+WHERE id IN (SELECT value FROM json_each(:ids)) AND completed_at IS NOT NULL
+
 -- Exact, and each part from its own index.
 -- name: stats_active
-SELECT name, state, count(*) AS number, min(coalesce(next_retry_at, scheduled_at)) AS due_at
+SELECT name, state, count(*) AS number, min(coalesce(next_retry_at, scheduled_at)) AS due_at, true AS ready
 FROM tasks INDEXED BY ix_tasks_ready
 WHERE ready = 1 GROUP BY name, state
 UNION ALL
-SELECT name, state, count(*), min(coalesce(next_retry_at, scheduled_at))
+SELECT name, state, count(*), min(coalesce(next_retry_at, scheduled_at)), false
 FROM tasks INDEXED BY ix_tasks_waiting
 WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL GROUP BY name, state
 UNION ALL
-SELECT name, state, count(*), NULL FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name, state
+SELECT name, state, count(*), NULL, false FROM tasks INDEXED BY ix_tasks_running WHERE state = 'running' GROUP BY name, state
 
 -- name: series
 SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS minute,
     name, state, bucket, sum(count) AS count, sum(run_ms) AS run_ms
 FROM task_counts
 WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
-    AND state <> 'backlog'
+    AND minute < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :until)
+    AND state NOT IN ('backlog', 'level') AND (:name IS NULL OR name IN ('', :name))
 GROUP BY 1, 2, 3, 4
 ORDER BY 1, 2, 3, 4
 
 -- name: backlog_history
 SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch') AS minute, name,
-    max(run_ms / count / 1000.0) AS seconds
+    max(run_ms / 1000.0) AS seconds, max(count) AS depth
 FROM task_counts
 WHERE minute >= strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset, :since) AND minute > '1970-01-01T00:00:00.000Z'
-    AND state = 'backlog'
+    AND minute < strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :until)
+    AND state = 'backlog' AND (:name IS NULL OR name IN ('', :name))
 GROUP BY 1, 2
 ORDER BY 1, 2
 

@@ -20,17 +20,29 @@ SELECT
         WHERE name IS NOT NULL AND (terminal OR state = 'failed')
         GROUP BY 3, name, bucket
         UNION ALL
+        SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset), name, 'waited', {waited_bucket}, count(*), sum(waited_ms)
+        FROM matched
+        WHERE waited_ms IS NOT NULL AND (terminal OR state = 'failed')
+        GROUP BY name, 4
+        UNION ALL
         SELECT '1970-01-01T00:00:00.000Z', name, leaves, -1, -count(*), 0
         FROM matched
         WHERE name IS NOT NULL AND leaves IS NOT NULL
         GROUP BY name, leaves
      )) AS counts
 
+-- name: waited_ms
+-- Of a first attempt: a claim forgets when a retry was due.
+CASE WHEN t.retry_count = 0
+    THEN max(0, cast(round(86400000 * (julianday(t.started_at) - julianday(t.scheduled_at))) AS INTEGER))
+END
+
 -- name: complete
 -- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
 -- too.
 WITH {batch}, matched AS MATERIALIZED (
-    SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, b.run_ms, b.bucket
+    SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, b.run_ms, b.bucket,
+        {waited_ms} AS waited_ms
     FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
         ON t.id = b.id AND t.version = b.version AND +t.worker_id = :worker_id
 )
@@ -59,9 +71,10 @@ WHERE tasks.id = b.id AND tasks.version = b.version AND +tasks.worker_id = :work
 WITH {batch}, matched AS MATERIALIZED (
     SELECT id, name, awaited, CASE WHEN asked THEN 'cancelled' ELSE state END AS state, asked OR terminal AS terminal,
         NOT asked AND NOT terminal AND coalesce(due_in, '+0.000 seconds') = '+0.000 seconds' AS ready,
-        leaves, run_ms, bucket
+        leaves, run_ms, bucket, waited_ms
     FROM (
         SELECT b.id, t.name, t.awaited, b.state, b.terminal, b.due_in, b.leaves, b.run_ms, b.bucket,
+            CASE WHEN b.worker_id IS NOT NULL THEN {waited_ms} END AS waited_ms,
             t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL AS asked
         FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id
             AND (b.version IS NULL OR t.version = b.version)

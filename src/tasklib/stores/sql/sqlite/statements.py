@@ -12,13 +12,14 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.sql.columns import REPLACED, ROW_COUNT, TASK, Kind, new_columns
+from tasklib.stores.sql.columns import REPLACED, ROW_COUNT, TASK, WAITED_BUCKET, Kind, new_columns
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.sqlite import claiming
 from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
 from tasklib.stores.sql.sqlite.clock import Clock
 from tasklib.stores.sql.sqlite.rows import instant, rounded_up, seconds, written
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Bound, Notify, Query, Steps
+from tasklib.stores.values import ERROR_END
 
 T = TypeVar("T")
 Places: TypeAlias = tuple[tuple[int, Callable[[Any], Any]], ...]
@@ -29,6 +30,8 @@ _BATCH = "batch ({columns}) AS (SELECT * FROM (VALUES {rows}) WHERE likelihood(c
 planner goes from the batch to a table and not the other way, whatever the statistics say of the table."""
 _LOST = "(json_valid(history) AND coalesce(json_extract(history, '$[#{}].lost'), 0) = 1)"
 _NAMES = {
+    "waited_bucket": WAITED_BUCKET,
+    "error_end": f"substr(coalesce(error, ''), -{ERROR_END})",
     "schema": "main",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
@@ -179,7 +182,7 @@ def _value(value: Any) -> Any:
 
 
 def prepare(query: Query, size: int) -> Statement:
-    names = {"told": SQL["told"], "new_rows": SQL["new_rows"]}
+    names = {"told": SQL["told"], "waited_ms": SQL["waited_ms"], "new_rows": SQL["new_rows"]}
     read: list[tuple[int, Callable[[Any], Any]]] = []
     text, *others = composed(SQL, query.name, query.parts or {}).split(";\n")
     as_json = query.shape not in (None, ROW_COUNT) and "RETURNING" not in text

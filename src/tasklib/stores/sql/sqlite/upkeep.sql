@@ -39,23 +39,21 @@ RETURNING state
 -- name: count_old
 SELECT count(*) FROM tasks WHERE state IN (SELECT value FROM json_each(:states)) AND completed_at <= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, :age)
 
--- name: sample_backlog
--- Into the counters: one sample, and its age in milliseconds. Of samples that are merged the oldest is kept. Nothing is read where
--- this minute has one. The empty name is the oldest of all, also when nothing waits: that was seen too.
-WITH due(name, at) AS MATERIALIZED (
-    SELECT name, min(coalesce(next_retry_at, scheduled_at)) FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready = 1 AND NOT EXISTS (
-        SELECT 1 FROM task_counts
-        WHERE minute = strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset) AND name = '' AND state = 'backlog'
-    )
-    GROUP BY name
-)
+-- name: sample_lock
+-- A write holds the only lock there is.
+SELECT 1
+
+-- name: latest_cells
+SELECT minute, name, state, bucket, count, run_ms FROM task_counts
+WHERE minute >= :since AND state IN (SELECT value FROM json_each(:states))
+
+-- name: note_versions
 INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
-SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset), name, 'backlog', -1, 1,
-    max(0, coalesce(cast(round(86400000 * (julianday('now', :offset) - julianday(at))) AS INTEGER), 0))
-FROM (SELECT name, at FROM due UNION ALL SELECT '', min(at) FROM due)
-WHERE true
-ON CONFLICT (minute, name, state, bucket) DO NOTHING
+SELECT '1970-01-01T00:00:00.000Z', version, 'version', -1, 1, cast(round(1000 * unixepoch(min(started_at), 'subsec')) AS INTEGER)
+FROM task_workers
+WHERE version IS NOT NULL
+GROUP BY version
+ON CONFLICT DO NOTHING
 
 -- name: compact_lock
 -- A write holds the only lock there is.
@@ -83,8 +81,8 @@ SELECT minute, name, state, bucket, count, run_ms FROM batch
 WHERE true
 ON CONFLICT (minute, name, state, bucket)
 DO UPDATE SET
-    count = iif(state = 'backlog', 1, count + excluded.count),
-    run_ms = iif(state = 'backlog', max(run_ms / count, excluded.run_ms / excluded.count), run_ms + excluded.run_ms)
+    count = iif(state IN ('backlog', 'level'), max(count, excluded.count), count + excluded.count),
+    run_ms = iif(state IN ('backlog', 'level'), max(run_ms, excluded.run_ms), run_ms + excluded.run_ms)
 
 -- name: forget_workers
 -- Those whose claims the lease would not have ended yet are kept: they are how the janitor knows.
