@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tasklib.core.registry import Registry, default_registry
+from tasklib.engine.alert_file import read_alert_file
+from tasklib.engine.alerts import AlertWatch
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
@@ -79,9 +82,16 @@ def create_app(
         feed=Feed(engine),
     )
 
+    file = engine.config.alerts_file
+    alerts = None if file is None else AlertWatch(engine, read_alert_file(file))
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        checking = None if alerts is None else asyncio.create_task(alerts.run())
         yield
+        if checking is not None:
+            checking.cancel()
+            await asyncio.gather(checking, return_exceptions=True)
         service.feed.end()
         if engine is not queue and queue is not None:
             await engine.close()

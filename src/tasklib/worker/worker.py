@@ -115,6 +115,7 @@ class TaskWorker:
         self._told_to_stop = False
         self._adjust: Callable[[], None] | None = None
         self._fetcher: Fetcher | None = None
+        self._slots: Slots | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,6 +145,11 @@ class TaskWorker:
     def taken(self) -> int:
         """How many tasks were claimed to be run so far."""
         return 0 if self._fetcher is None else self._fetcher.taken
+
+    @property
+    def running(self) -> int:
+        """How many tasks it runs now."""
+        return 0 if self._slots is None else self._slots.running
 
     def adjust(self, concurrency: int) -> None:
         """Changes how many tasks run at once, and takes notice of types registered since; from any thread, also while
@@ -177,7 +183,7 @@ class TaskWorker:
         self._choice.check(tuple(self._registry))
         self._engine.call_timeout = self.config.call_timeout_seconds
         in_flight = InFlight(self.config.database_url, self.config.lock_timeout_seconds)
-        slots = Slots(self.concurrency)
+        slots = self._slots = Slots(self.concurrency)
         run_times = RunTimes(self.concurrency)
         settled, exhausted = asyncio.Event(), asyncio.Event()
 
