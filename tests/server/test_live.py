@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -237,6 +238,9 @@ async def test_the_rules_for_prometheus_speak_of_what_there_is(api: httpx.AsyncC
     for sample in samples((await api.get("/metrics")).text):
         metric, _, labels = sample.partition("{")
         known.setdefault(metric, {}).update(re.findall(r'([a-z]+)="([^"]*)"', labels))
+    manual = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
+    metrics = {re.sub(r"_(bucket|sum|count)$", "", metric) for metric in known}
+    assert {metric for metric in metrics if f"`{metric}`" not in manual} == set()
     [group] = yaml.safe_load(PROMETHEUS_RULES.read_text())["groups"]
     names = [rule["alert"] for rule in group["rules"]]
     assert len(names) == len(Condition) == len(set(names)), "one for each condition of ours"

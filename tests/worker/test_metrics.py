@@ -2,7 +2,9 @@
 
 import asyncio
 import http.client
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +68,8 @@ async def test_attempts_run_times_waits_and_submits(backend_url: str, registry: 
         port.close()
     assert (status, kind.split(";")[0], elsewhere[0], posted[0]) == (200, "text/plain", 404, 501)
     found = samples(text)
+    manual = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
+    assert {line.split()[2] for line in text.splitlines() if "# TYPE" in line} <= set(re.findall(r"`(\w+)`", manual))
     assert found['tasklib_worker_attempts_total{type="ship",outcome="completed"}'] == 2
     assert found['tasklib_worker_attempts_total{type="weigh",outcome="failed"}'] == 1
     assert found['tasklib_worker_attempts_total{type="label",outcome="retried"}'] == 1

@@ -81,8 +81,26 @@ const typesRoute = createRoute({
   component: page(() => import("@/pages/types/types-page"), "TypesPage"),
 });
 
+const apiDocsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/api/docs",
+  validateSearch: (given: Record<string, string>): { q?: string; operation?: string } => ({
+    ...(given["q"] ? { q: given["q"] } : {}),
+    ...(given["operation"] ? { operation: given["operation"] } : {}),
+  }),
+  component: page(() => import("@/pages/api-docs/api-docs-page"), "ApiDocsPage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute]),
+  routeTree: rootRoute.addChildren([
+    homeRoute,
+    tasksRoute,
+    taskRoute,
+    statsRoute,
+    workersRoute,
+    typesRoute,
+    apiDocsRoute,
+  ]),
   basepath: BASE.pathname,
   defaultPreload: "intent",
   defaultPendingComponent: Loading,

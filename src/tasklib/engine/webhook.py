@@ -14,11 +14,18 @@ from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would send the message, and its secrets, to somebody else; or turn it into a GET."""
-
-    def redirect_request(self, *args: object) -> None:
-        return None
+def _opener() -> urllib.request.OpenerDirector:
+    """Follows no redirect: that would send the message, and its secrets, to somebody else, or turn it into a GET."""
+    opener = urllib.request.OpenerDirector()
+    for kind in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPDefaultErrorHandler,
+    ):
+        opener.add_handler(kind())
+    return opener
 
 
 def main() -> None:
@@ -27,7 +34,7 @@ def main() -> None:
         request = urllib.request.Request(
             order["url"], order["body"].encode(), {"Content-Type": "application/json", **order["headers"]}
         )
-        urllib.request.build_opener(_NoRedirect).open(request, timeout=order["seconds"]).close()
+        _opener().open(request, timeout=order["seconds"]).close()
     except HTTPError as error:
         sys.exit(f"it answered with status {error.code}")
     except URLError as error:

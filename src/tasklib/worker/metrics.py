@@ -112,7 +112,7 @@ class MetricsPort:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *words: object) -> None:
+            def log_message(self, format: str, *words: object) -> None:
                 pass
 
         try:

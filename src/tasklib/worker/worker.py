@@ -34,7 +34,7 @@ from tasklib.worker.fetcher import Fetcher
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.in_flight import Execution, InFlight, Stop
 from tasklib.worker.janitor import Janitor
-from tasklib.worker.outage import Outage
+from tasklib.worker.outage import Outage, Reminder
 from tasklib.worker.prefetch import RunTimes
 from tasklib.worker.signals import STOP_SIGNALS, StopSignals
 from tasklib.worker.watch import LoopWatch
@@ -301,10 +301,11 @@ class TaskWorker:
         missed. False if told to stop meanwhile."""
         told = asyncio.create_task(self._stop.wait())
         signing = asyncio.create_task(self._register(heartbeat))
+        reminder = Reminder(PATIENCE_SECONDS)
         try:
             while not told.done() and not signing.done():
                 await asyncio.wait({told, signing}, timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if not told.done() and not signing.done():
+                if not told.done() and not signing.done() and reminder.is_due():
                     log.warning("worker %s is waiting for the database at %s", self.worker_id, self.config.shown_url)
             return signing.done() and await signing
         finally:
@@ -313,7 +314,7 @@ class TaskWorker:
             await asyncio.gather(signing, return_exceptions=True)
 
     async def _register(self, heartbeat: Heartbeat) -> bool:
-        delay = 0.1
+        delay, reminder = 0.1, Reminder(PATIENCE_SECONDS)
         while True:
             try:
                 await self._engine.publish(self._registry.of(self.names))
@@ -321,7 +322,8 @@ class TaskWorker:
                 await (await self._engine.store()).heartbeat(heartbeat.about())
                 return True
             except TRANSIENT as error:
-                log.warning("waiting for the database: %s", error)
+                if reminder.is_due():
+                    log.warning("waiting for the database: %s", error)
             await asyncio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(delay * 2, 5.0)
 
