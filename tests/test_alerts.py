@@ -29,7 +29,6 @@ from tasklib.engine.submission import Call
 from tasklib.server import create_app
 from tasklib.stores.values import WorkerHeartbeat
 from tasklib.testing.drain import drain_async
-from tasklib.worker.janitor import Janitor
 from tasklib.worker.worker import TaskWorker
 from tests.waiting import eventually_async
 
@@ -323,7 +322,7 @@ def test_a_file_that_cannot_be_is_refused_by_whoever_would_check(
     path.write_text(text if "rule" in text and "name" not in text else text and text + rule)
     engine = Engine(Config(database_url=memory_url, alerts_file=path))
     with pytest.raises(InvalidConfig, match=re.escape(reason)) as refused:
-        Janitor(engine, lambda: None)
+        TaskWorker(engine=engine)
     assert str(path) in str(refused.value)
     assert SECRET not in str(refused.value)
     with pytest.raises(InvalidConfig):

@@ -67,6 +67,11 @@ def test_what_a_rule_finds(fields: dict[str, object], holds: bool, text: str):
     assert (reading.breached, text in reading.text) == (holds, True), reading
 
 
+def test_what_a_name_hides_is_masked():
+    seen = Seen(oldest_due={"sync postgresql://ada:geheim@h/db": 90.0})
+    assert "ada:***@h" in look(rule(when="backlog_age", above=0), seen).text
+
+
 def test_no_worker_at_all_and_none_that_is_wanted():
     assert look(rule(when="no_worker"), Seen()).breached
     assert not look(rule(when="no_worker"), Seen(live=[("mail",)])).breached, "nothing is due that it does not serve"

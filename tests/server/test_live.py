@@ -202,6 +202,9 @@ async def test_metrics(api: httpx.AsyncClient, engine: Engine):
     await submit(store, 'odd"\\\nname')
     await submit(store, "mail")
     await claim_one(store, "mail")
+    for _ in range(2):
+        given = {"type": "mail", "payload": {}, "options": {"idempotencyKey": "once"}}
+        assert (await api.post("/api/tasks", json=given)).is_success
     await engine.control(ControlChange(paused=True))
     answer = await api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -222,6 +225,7 @@ async def test_metrics(api: httpx.AsyncClient, engine: Engine):
     assert found['tasklib_paused{type="mail"}'] == 0
     assert found['tasklib_rate_limit{type="mail"}'] == 5
     assert found['tasklib_concurrency_limit{type="mail"}'] == 3
+    assert found['tasklib_http_submits_total{type="mail"}'] == 1, "the second is the first"
     assert found['tasklib_concurrency_used{type="mail"}'] == 1
     assert 'tasklib_concurrency_limit{type=""}' not in found
     again = samples((await api.get("/metrics")).text)

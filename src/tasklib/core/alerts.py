@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tasklib.core.durations import read_duration, span
+from tasklib.core.redact import mask_text
 
 LONGEST_TRY_SECONDS = 900.0
 FIRST_TRY_SECONDS = 15.0
@@ -99,7 +100,8 @@ class Reading(NamedTuple):
 
 
 def look(rule: AlertRule, seen: Seen) -> Reading:
-    return _LOOKS[rule.when](rule, seen)
+    found = _LOOKS[rule.when](rule, seen)
+    return found._replace(text=mask_text(found.text))  # names of types are anybody's words
 
 
 def _backlog_age(rule: AlertRule, seen: Seen) -> Reading:

@@ -23,7 +23,7 @@ from tasklib.core.alerts import (
     trying,
 )
 from tasklib.core.errors import TRANSIENT
-from tasklib.engine.alert_file import AlertFile
+from tasklib.engine.alert_file import AlertFile, read_alert_file
 from tasklib.engine.alert_sending import send
 from tasklib.engine.diagnose import WorkerState, worker_state
 from tasklib.engine.engine import Engine
@@ -78,7 +78,9 @@ class AlertWatch:
                 log.info("alert %s is over: %s", rule.name, after.text)
             if due:
                 sending.append(self._tell(store, rule, replace(after, version=after.version + 1)))
-        await asyncio.gather(*sending)
+        for ended in await asyncio.gather(*sending, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
 
     async def _tell(self, store: AlertStore, rule: AlertRule, alert: Alert) -> None:
         failure = await send(self._file, message_of(rule, alert, self._engine.config.shown_url))
@@ -86,6 +88,12 @@ class AlertWatch:
             await _write(store, arrived(alert))
             return
         log.warning("alert %s was not told to the %s: %s", rule.name, self._file.shown_target, failure)
+
+
+def alert_watch(engine: Engine) -> AlertWatch | None:
+    """None: the settings name no rules. Raises InvalidConfig."""
+    path = engine.config.alerts_file
+    return None if path is None else AlertWatch(engine, read_alert_file(path))
 
 
 async def see(engine: Engine, file: AlertFile) -> Seen:

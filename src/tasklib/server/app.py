@@ -15,8 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tasklib.core.registry import Registry, default_registry
-from tasklib.engine.alert_file import read_alert_file
-from tasklib.engine.alerts import AlertWatch
+from tasklib.engine.alerts import alert_watch
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
@@ -82,8 +81,7 @@ def create_app(
         feed=Feed(engine),
     )
 
-    file = engine.config.alerts_file
-    alerts = None if file is None else AlertWatch(engine, read_alert_file(file))
+    alerts = alert_watch(engine)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -30,6 +30,7 @@ async def metrics(service: Served) -> PlainTextResponse:
     lines = [
         *_depth(stats),
         *_totals(service.meters),
+        *_submits(service.meters),
         *_latency(service.meters),
         *_workers(await service.engine.workers(), service.dead_after),
         *_controls(await service.engine.controls(), stats),
@@ -58,6 +59,12 @@ def _totals(meters: Meters) -> Iterator[str]:
     yield from head("tasklib_attempts_total", "counter", "Attempts and cancellations by type and how they ended.")
     for (name, outcome), count in sorted(meters.finished.items()):
         yield line("tasklib_attempts_total", count, type=name, outcome=outcome)
+
+
+def _submits(meters: Meters) -> Iterator[str]:
+    yield from head("tasklib_http_submits_total", "counter", "Tasks that were created through this server, by type.")
+    for name, count in sorted(meters.submits.items()):
+        yield line("tasklib_http_submits_total", count, type=name)
 
 
 def _latency(meters: Meters) -> Iterator[str]:

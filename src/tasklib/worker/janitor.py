@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.task import TaskState
-from tasklib.engine.alert_file import read_alert_file
 from tasklib.engine.alerts import CHECK_SECONDS, AlertWatch
 from tasklib.engine.engine import Engine
 from tasklib.stores.protocol import UpkeepStore
@@ -27,12 +26,11 @@ SAMPLE_EVERY_SECONDS = 60.0
 
 
 class Janitor:
-    def __init__(self, engine: Engine, recovered: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, recovered: Callable[[], None], alerts: AlertWatch | None = None) -> None:
         self._engine = engine
         self._config = engine.config
         self._recovered = recovered
-        file = self._config.alerts_file
-        self._alerts = None if file is None else AlertWatch(engine, read_alert_file(file))
+        self._alerts = alerts
 
     async def run(self) -> None:
         chores = [

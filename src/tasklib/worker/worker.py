@@ -18,6 +18,7 @@ from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig, Wor
 from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, TaskType, default_registry
+from tasklib.engine.alerts import alert_watch
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
@@ -94,6 +95,7 @@ class TaskWorker:
             raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
         self._engine = engine or (default_engine() if config is None else engine_of(config))
         self.config = self._engine.config
+        self._alerts = alert_watch(self._engine)
         self.concurrency = concurrency
         self._choice = Choice(
             None if names is None else tuple(names),
@@ -237,7 +239,7 @@ class TaskWorker:
         self._adjust = adjust
         if slots.size != self.concurrency:  # changed while this was being set up
             adjust()
-        janitor = Janitor(self._engine, fetcher.nudge)
+        janitor = Janitor(self._engine, fetcher.nudge, self._alerts)
         if not await self._sign_on(heartbeat):
             return
         log.info(
