@@ -1,13 +1,14 @@
 # Everything runs in virtualenvs of this checkout: needed are make and a Python of 3.11 or newer.
 PYTHON ?= python3
-JOBS ?= 2
+# Two more than there are cores: tests wait as often as they work. No more than the servers have connections for.
+PROCESSES = $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 6 ? cores + 2 : 8)))
 ARGS ?=
 
 BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install ui demo check test model bench house screenshots fmt clean guards faults chaos soak
+.PHONY: help install ui demo check test flaky model bench house screenshots fmt clean guards faults chaos soak
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,16 +30,22 @@ check: install ## lint, formatting, types, layers
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python ui/build.py run check
 
-test: ui ## run the tests; ARGS='-k retry', JOBS=4
+# Tests start hundreds of processes. Whoever has switched this off would compile everything in each of them.
+test: export PYTHONDONTWRITEBYTECODE :=
+test: ui ## run the tests; ARGS='-k retry', JOBS=2
 	$(BIN)/python ui/build.py run test
-	$(BIN)/pytest -q -n $(JOBS) $(ARGS)
+	$(BIN)/pytest -q -n $(or $(JOBS),$(PROCESSES)) $(ARGS)
+
+flaky: export PYTHONDONTWRITEBYTECODE :=
+flaky: ui ## run the slow tests again and again and name those that vary; RUNS=20, JOBS=8, ARGS=tests/worker
+	@$(BIN)/python -m tests.flaky --runs $(or $(RUNS),20) --jobs $(or $(JOBS),$(PROCESSES)) $(ARGS)
 
 model: install ## random steps on all engines against a model, and races, for longer; EXAMPLES=2000, TASKLIB_SEED=...
 	TASKLIB_MODEL_EXAMPLES=$(or $(EXAMPLES),300) TASKLIB_MODEL_SHRINK=1 TASKLIB_RACES=20 \
 		$(BIN)/pytest -q --timeout=0 tests/model tests/races $(ARGS)
 
 guards: ui ## take each guard away in turn and show the test that notices; ONLY='nats lease' some, JOBS=4
-	@$(BIN)/python -m tests.guards.run --jobs $(JOBS) $(ONLY)
+	@$(BIN)/python -m tests.guards.run --jobs $(or $(JOBS),2) $(ONLY)
 
 # As root also those that mount a disk.
 faults: install ## failover, full disks, PgBouncer, wrong clocks: what takes servers and packages of its own

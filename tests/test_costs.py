@@ -23,7 +23,7 @@ from tasklib.server import ServerSettings, create_app
 from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
 from tests.conformance.builders import WORK, alike_tasks, apply, claim, completed, submit_several
-from tests.costs import FastLoop, PostgresMeter, SqliteMeter, pass_time
+from tests.costs import SPEED, FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async
 
 NUMBERS = [1, 100, 1000]
@@ -225,6 +225,10 @@ async def test_a_batch_of_any_size_is_one_commit_on_sqlite(sqlite_url: str, numb
     }
 
 
+PATIENCE = 30 * SPEED
+"""Half a minute by the clock on the wall: the database runs no faster than ever."""
+
+
 def idle_minute(url: str, spent: Callable[[], int]) -> int:
     """What a worker with nothing to do spends in a minute of its own clock, once it has come to rest."""
 
@@ -233,7 +237,7 @@ def idle_minute(url: str, spent: Callable[[], int]) -> int:
     async def main() -> int:
         registry = Registry()
         registry.add(define(never, name=None, options=TaskOptions()))
-        engine = Engine(Config(database_url=url))
+        engine = Engine(Config(database_url=url, call_timeout_seconds=PATIENCE, submit_timeout_seconds=PATIENCE))
         worker = TaskWorker(registry=registry, engine=engine, handle_signals=False, concurrency=100)
         running = asyncio.create_task(worker.run())
         await eventually_async(engine.workers, timeout=60)  # it has opened all it needs, and registered
@@ -267,7 +271,7 @@ def test_an_idle_minute_on_sqlite(sqlite_url: str):
 @pytest.mark.usefixtures("fast_loops")
 def test_an_idle_minute_on_postgresql(postgres_url: str):
     with measured(postgres_url) as meter:
-        spent = idle_minute(meter.url, lambda: meter.statements)
+        spent = idle_minute(f"{meter.url}&connect_timeout={PATIENCE}", lambda: meter.statements)
     assert 0 < spent <= 40  # 31 as it is, give or take the jitter
 
 

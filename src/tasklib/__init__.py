@@ -75,6 +75,7 @@ from tasklib.core.task import (
     is_running,
     is_terminal,
 )
+from tasklib.core.unique import Unique, debounce, throttle
 from tasklib.engine.config import Config
 from tasklib.engine.current import RunningTask, current_task
 from tasklib.engine.default import init
@@ -139,6 +140,7 @@ __all__ = [
     "TaskTimedOut",
     "TaskValidationError",
     "TaskWorker",
+    "Unique",
     "Unsupported",
     "WaitTimeout",
     "WorkerExhausted",
@@ -146,6 +148,7 @@ __all__ = [
     "cancel_task",
     "cancel_task_async",
     "current_task",
+    "debounce",
     "delete_task",
     "delete_task_async",
     "get_registered_tasks",
@@ -168,6 +171,7 @@ __all__ = [
     "submit_task",
     "submit_task_sync",
     "task",
+    "throttle",
     "tq",
     "wait_for",
     "wait_for_async",

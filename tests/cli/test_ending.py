@@ -58,16 +58,24 @@ def hangs() -> None:
     threading.Event().wait()
 """
 
+SOON = """
+from tasklib.cli import ending
+ending.AFTER_GRACE_SECONDS = 2.0
+ending.EXIT_SECONDS = 0.5
+"""
+"""Python runs it when it starts, in a supervisor and in its workers, too: what takes seconds takes fewer."""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "sitecustomize.py").write_text(SOON)
     return tmp_path
 
 
 @pytest.fixture
-def env(sqlite_url: str) -> dict[str, str]:
-    return {"TASKLIB_DATABASE_URL": sqlite_url}
+def env(folder: Path, sqlite_url: str) -> dict[str, str]:
+    return {"TASKLIB_DATABASE_URL": sqlite_url, "PYTHONPATH": str(folder)}
 
 
 def log(folder: Path) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tasklib.cli import session
 from tasklib.cli.exits import MEANINGS, Exit, code_of
 from tasklib.core import errors
 from tests.cli.running import Cli
@@ -49,7 +50,8 @@ def test_every_code_is_explained():
 
 
 def test_a_database_that_is_away(cli: Cli, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("TASKLIB_CALL_TIMEOUT_SECONDS", "1")
+    monkeypatch.setattr(session, "SILENT_SECONDS", 0.2)
+    monkeypatch.setattr(session, "REACH_SECONDS", 1.0)
     ran = cli("list", "--database-url", "postgresql://tasklib:geheim@127.0.0.1:9/tasklib")
     assert ran.code == Exit.UNAVAILABLE, ran
     waiting, told = ran.err.splitlines()

@@ -147,7 +147,10 @@ def test_long_work_shows_a_bar_to_people_only(tmp_path: Path, sqlite_url: str, q
     assert "Deleting" in on_terminal(words, tmp_path, sqlite_url)
     queue.finished("greet", name="ada")
     ran = run_process(words, tmp_path, env={"TASKLIB_DATABASE_URL": sqlite_url, "FORCE_COLOR": "1"})
-    assert (ran.err, "Deleting" in ran.out) == ("", False)
+    said = ran.out + ran.err  # where a busy machine may say that it still tries to reach the queue
+    assert ran.code == 0, ran
+    assert "Deleting" not in said
+    assert "\x1b" not in ran.err
 
 
 def test_text_a_terminal_cannot_show(tmp_path: Path, sqlite_url: str):

@@ -19,7 +19,7 @@ from tasklib.core.decide import UNTIMED
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreFull, StoreUnavailable
 from tasklib.engine.engine import Engine
 from tasklib.server import feed as feeds
-from tasklib.server.feed import Figures, Seen
+from tasklib.server.feed import Feed, Figures, Seen
 from tasklib.server.limits import StreamCap
 from tasklib.server.meters import Meters
 from tasklib.server.problems import ProblemError
@@ -41,16 +41,25 @@ def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "HEARTBEAT_SECONDS", 0.1)
 
 
+async def look_again(feed: Feed) -> None:
+    """Until whoever watches was told of what has happened by now."""
+    seen = feed.reads
+    await eventually_async(lambda: feed.reads > seen + 2)
+
+
 async def test_events(engine: Engine, fast: None):
     store = await engine.store()
     await store.heartbeat(heartbeat_of("w"))
 
-    app = make_app(engine, stream_seconds=1.5)
+    app = make_app(engine)
+    feed = app.state.tasklib.feed
 
     async def later() -> None:
-        await eventually_async(lambda: app.state.tasklib.feed.reads > 1)
+        await eventually_async(lambda: feed.reads > 1)
         await submit(store, "crawl")
         await engine.control(ControlChange(name="crawl", paused=True))
+        await look_again(feed)
+        feed.end()
 
     async with client_of(app) as client:
         change = asyncio.create_task(later())
@@ -71,15 +80,16 @@ async def test_a_stream_tells_only_what_has_changed(engine: Engine, fast: None):
     await submit(store, "gone")
     for number in range(30):
         await submit(store, f"quiet-{number}")
-    app = make_app(engine, stream_seconds=3.0)
+    app = make_app(engine)
     feed = app.state.tasklib.feed
 
     async def later() -> None:
         await eventually_async(lambda: feed.reads > 2)
         await apply(store, completed(await claim_one(store, "gone")))
-        seen = feed.reads
-        await eventually_async(lambda: feed.reads > seen + 2)
+        await look_again(feed)
         await engine.prune(["completed"], 0.0, 10)
+        await look_again(feed)
+        feed.end()
 
     async with client_of(app) as client:
         change = asyncio.create_task(later())
@@ -90,6 +100,7 @@ async def test_a_stream_tells_only_what_has_changed(engine: Engine, fast: None):
         changes = [data["byType"] for name, data in events if name == "changes"]
         assert changes
         assert {name for each in changes for name in each} == {"gone"}
+    async with client_of(make_app(engine, stream_seconds=0.1)) as client:
         again = parsed((await client.get("/api/events")).text)
     assert len(again[0][1]["byType"]) >= 30
 

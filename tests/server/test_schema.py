@@ -74,7 +74,13 @@ def test_the_schema_says_how_errors_look():
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("schema")
-    env = {"TASKLIB_DATABASE_URL": f"sqlite:///{folder}/tasks.db", "TASKLIB_TOKEN": TOKEN}
+    # Run by Python when it starts. Each wrong token, of which there are many here, would wait for its turn.
+    (folder / "sitecustomize.py").write_text("from tasklib.server import tokens\ntokens.REREAD_SECONDS = 0.001\n")
+    env = {
+        "TASKLIB_DATABASE_URL": f"sqlite:///{folder}/tasks.db",
+        "TASKLIB_TOKEN": TOKEN,
+        "PYTHONPATH": str(folder),
+    }
     with serving(folder, env=env) as server:
         yield server
 

@@ -113,9 +113,9 @@ class Proxy:
         finally:
             for way in ways:
                 way.cancel()
-            await asyncio.wait(ways)
-            for end in (writer, upstream_writer):
+            for end in (writer, upstream_writer):  # now: whoever cuts a line that is just ending cuts the wait short
                 end.transport.abort()
+            await asyncio.wait(ways)
 
     async def _to_server(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event

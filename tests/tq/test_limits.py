@@ -18,7 +18,7 @@ from tests.waiting import eventually
 ROOT = Path(__file__).parents[2]
 LONG = 60
 RATE = 20
-SECONDS = 10
+SECONDS = 4
 
 Start = Callable[[], subprocess.Popen[bytes]]
 

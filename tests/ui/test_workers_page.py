@@ -75,6 +75,7 @@ async def test_a_worker_that_was_killed_is_seen_as_lost(serve: Serve, page: Page
         await expect(row(page, "lost")).to_contain_text(re.compile(r"last heard \d+s ago"))
     with background(command, second, env=env) as stopped:
         worker = live_worker(site)
+        await page.reload()  # that changes show by themselves was seen: the page asks every five seconds
         await expect(row(page, "live")).to_contain_text(worker)
         await expect(row(page, "live")).to_contain_text("<img src=x onerror=window.hit=1>")
         await expect(row(page, "live")).to_contain_text("<b>parcels</b>")
@@ -82,6 +83,7 @@ async def test_a_worker_that_was_killed_is_seen_as_lost(serve: Serve, page: Page
         await in_both_themes(page, axe)
         stopped.terminate()
         stopped.wait(30)
+    await page.reload()
     await expect(page.locator("[data-worker]")).to_have_count(1)
     await expect(row(page, "lost")).to_be_visible()
     await page.get_by_label("Show stopped").check()

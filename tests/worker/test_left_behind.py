@@ -105,7 +105,7 @@ async def test_a_run_ends_after_its_grace_without_a_task_that_swallows_its_cance
 
 @pytest.mark.parametrize("kind", ["swallows", "blocks"])
 def test_a_background_worker_stops_whatever_its_tasks_do(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, kind: str):
-    monkeypatch.setattr("tasklib.worker.background.AFTER_GRACE_SECONDS", 3.0)
+    monkeypatch.setattr("tasklib.worker.background.AFTER_GRACE_SECONDS", 1.0)
     registry, started, end = Registry(), threading.Event(), threading.Event()
 
     @task(registry=registry)

@@ -17,6 +17,7 @@ from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_options, ch
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
+from tasklib.core.unique import Unique
 from tasklib.engine import task_log
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
@@ -80,7 +81,7 @@ class Submitter(Generic[P, R]):
         return call_of(self._task_type, arguments, self._options)
 
     def _handle(self, inserted: Inserted | Submitted, engine: Engine) -> TaskHandle[R]:
-        return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
+        return TaskHandle(inserted.id, inserted.created, self._task_type, engine, inserted.replaced)
 
 
 class TaskFunction(Submitter[P, R], Generic[P, C, R]):
@@ -136,6 +137,7 @@ def task(
     retry: RetryPolicy | None = ...,
     executor: Executor = ...,
     queue: str = ...,
+    unique: Unique | Callable[[Any], str | Unique | None] | None = ...,
     registry: Registry = ...,
 ) -> _Decorator: ...
 def task(
@@ -150,6 +152,7 @@ def task(
     retry: RetryPolicy | None = None,
     executor: Executor = "auto",
     queue: str = DEFAULT_QUEUE,
+    unique: Unique | Callable[[Any], str | Unique | None] | None = None,
     registry: Registry = default_registry,
 ) -> TaskFunction[..., Any, Any] | _Decorator:
     """Makes a function a task: `@task`, or `@task(max_retries=5, timeout_seconds=30)`."""
@@ -161,6 +164,7 @@ def task(
         retry=retry,
         executor=executor,
         queue=queue,
+        unique=unique,
     )
     if function is None:
         return _Decorator(name, options, registry)

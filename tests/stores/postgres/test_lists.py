@@ -106,14 +106,14 @@ SHORT = [
 ]
 
 
-@pytest.mark.parametrize("where", SHORT, ids=str)
-async def test_lists_on_postgres_do_not_walk_the_finished(store: PostgresStore, where: Filter):
+async def test_lists_on_postgres_do_not_walk_the_finished(store: PostgresStore):
     await bring_about(store._calls, "100,000 finished, fresh statistics")
     await submit_several(store, 3, "mine")
-    before = await pages(store)
-    await store.page(where, limit=50)
-    await store.count(where, 100)
-    assert await pages(store) - before < 1_500
+    for where in SHORT:
+        before = await pages(store)
+        await store.page(where, limit=50)
+        await store.count(where, 100)
+        assert await pages(store) - before < 1_500, where
 
 
 async def test_lists_by_the_end_on_postgres_do_not_walk_the_finished(store: PostgresStore):

@@ -136,7 +136,7 @@ async def test_a_fork_finds_no_connection_open(store: SqliteStore):
     for thread in submitting:
         thread.start()
     try:
-        for _ in range(15):
+        for _ in range(6):
             child = os.fork()
             if not child:
                 os._exit(store._writer is None or store._writer._borrowed is not None)

@@ -15,9 +15,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.decide import HISTORY_LIMIT
-from tasklib.core.options import LONGEST_DELAY_SECONDS
+from tasklib.core.durations import in_seconds
 from tasklib.core.task import Claim, NewTask, Task, TaskState
+from tasklib.core.unique import Unique
 from tasklib.stores.nats.clock import instant, later, micros, written
 
 NOTE = "Tasklib-Note"
@@ -113,6 +115,17 @@ class Record:
         head = {**self.head, **fields}
         return Record(head, self.kwargs, self.tags, self.retry_policy, self.history, self.result, self.revision)
 
+    def replaced_by(self, new: Record, rule: Unique) -> Record:
+        """With what a newer submit says. What waits for a retry keeps its time."""
+        taken = ("priority", "max_retries", "timeout_seconds", "trace", "unique_until", "updated_at")
+        head = {**self.head, **{name: new.head[name] for name in taken}, "version": self.head["version"] + 1}
+        if head["state"] == TaskState.PENDING:
+            due = instant(new.head["scheduled_at"])
+            if rule.at_most is not None:
+                due = min(due, later(instant(head["created_at"]), in_seconds(rule.at_most)))
+            head["scheduled_at"] = written(due)
+        return Record(head, new.kwargs, new.tags, new.retry_policy, self.history, self.result, self.revision)
+
     def append(self, entry: str, ended: str) -> None:
         """One more attempt that did not complete; the first and the latest are kept."""
         entries = json.loads(self.history)
@@ -188,6 +201,8 @@ _EMPTY: dict[str, Any] = {
     "args": {},
     "last_worker_id": None,
     "run_ms": None,
+    "unique_key": None,
+    "unique_until": None,
 }
 
 
@@ -212,6 +227,10 @@ def new_record(task: NewTask, now: datetime) -> Record:
         "idempotency_key": task.idempotency_key,
         "trace": task.trace,
     }
+    if task.unique_rule is not None:
+        key, until = task.unique_rule.key, task.unique_rule.until
+        # `unique_entry` stays when the key is given up: its entry goes with the task.
+        head |= {"unique_key": key, "unique_until": until, "unique_entry": key}
     policy = b"null" if task.retry_policy is None else _line(task.retry_policy)
     return Record(head, _line(task.kwargs), _line(task.tags), policy, b"[]", b"null")
 
@@ -221,6 +240,8 @@ def of_task(task: Task) -> Record:
     values = {field.name: getattr(task, field.name) for field in fields(task)}
     texts = [_dump(values.pop(name)).encode() for name in ("kwargs", "tags", "retry_policy", "history", "result")]
     head = {name: written(value) if isinstance(value, datetime) else value for name, value in values.items()}
+    if task.unique_key is not None:
+        head["unique_entry"] = task.unique_key
     return _of({**head, "id": str(task.id)}, texts, 0)
 
 
@@ -265,6 +286,8 @@ def to_task(record: Record) -> Task:
         # Records of version 1 do not have these.
         last_worker_id=head.get("last_worker_id"),
         run_ms=head.get("run_ms"),
+        unique_key=head.get("unique_key"),
+        unique_until=head.get("unique_until"),
     )
 
 

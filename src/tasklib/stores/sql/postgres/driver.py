@@ -14,7 +14,7 @@ from typing import TypeVar
 import asyncpg
 
 from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreRefused, StoreUnavailable, TaskLibError
-from tasklib.stores.sql.columns import NEW_COLUMNS, TASK
+from tasklib.stores.sql.columns import TASK
 from tasklib.stores.sql.dialect import column_list, fill, load
 from tasklib.stores.sql.postgres import external
 from tasklib.stores.sql.postgres.deadlines import Deadline, Deadlines
@@ -240,7 +240,6 @@ def render(target: Target) -> dict[str, str]:
     names = {
         "new_rows": _QUERIES["new_rows"],
         "wake_worker": _QUERIES["wake_worker"],
-        "new_columns": ", ".join(NEW_COLUMNS),
         "missed": _QUERIES["missed"],
         "task_columns": column_list(TASK),
         "schema": target.quoted_schema,
