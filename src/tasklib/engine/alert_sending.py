@@ -10,12 +10,14 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tasklib.core.redact import mask_text
-from tasklib.engine import webhook
 from tasklib.engine.alert_file import AlertFile
 
+_WEBHOOK = str(Path(__file__).with_name("webhook.py"))
+"""Not imported: what it needs would cost every program that imports tasklib."""
 _KEPT = 2000
 """The last bytes of what it says on stderr."""
 _LAST_WORDS_SECONDS = 1.0
@@ -29,7 +31,7 @@ async def send(target: AlertFile, message: Mapping[str, Any]) -> str | None:
         return await _run(target.command, body, target.timeout)
     order = {"url": target.webhook, "headers": target.headers, "body": body, "seconds": target.timeout}
     # -P and -S: it finds the standard library, and nothing else.
-    return await _run((sys.executable, "-P", "-S", webhook.__file__), json.dumps(order), target.timeout)
+    return await _run((sys.executable, "-P", "-S", _WEBHOOK), json.dumps(order), target.timeout)
 
 
 async def _run(argv: tuple[str, ...], stdin: str, seconds: float) -> str | None:
