@@ -59,6 +59,7 @@ async def test_submit_and_get(api: httpx.AsyncClient):
         "cancelRequestedAt": None,
         "version": task["version"],
         "idempotencyKey": None,
+        "uniqueKey": None,
         "history": [],
         "waitingFor": [{"cause": "no_worker", "text": "No worker is running to handle the type crawl.", "until": None}],
     }

@@ -30,7 +30,7 @@ def test_every_api_takes_the_common_options():
 
 
 def test_options_are_fields_of_a_new_task_and_have_a_check():
-    assert SubmitOptions.__optional_keys__ - set(NewTask._fields) == {"retry"}
+    assert SubmitOptions.__optional_keys__ - set(NewTask._fields) == {"retry", "unique"}
     for name in SubmitOptions.__optional_keys__:
         with pytest.raises(tasklib.InvalidInput) as refused:
             check_options({name: object()})
