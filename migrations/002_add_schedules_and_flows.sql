@@ -7,7 +7,7 @@
 -- For a schema of its own (?schema=billing in tasklib's URL):  sed 's/public\./billing./g' 002_add_schedules_and_flows.sql
 --
 -- To undo it:
---     DROP TABLE public.task_steps, public.task_keys, public.task_types;
+--     DROP TABLE public.task_steps, public.task_keys, public.task_types, public.task_alerts;
 --     ALTER TABLE public.task_workers DROP COLUMN queues, DROP COLUMN version, DROP COLUMN drain_requested_at;
 --     ALTER TABLE public.tasks DROP COLUMN waits, DROP COLUMN after, DROP COLUMN feeds, DROP COLUMN flow_id;
 --     ALTER TABLE public.tasks DROP COLUMN key, DROP COLUMN unique_key, DROP COLUMN unique_until, DROP COLUMN progress;
@@ -69,6 +69,20 @@ CREATE TABLE public.task_types (
     options jsonb NOT NULL,
     schema jsonb,
     published_at timestamptz NOT NULL
+);
+
+-- The states of alert rules, one for the whole fleet. Under the empty name: when they were checked last.
+CREATE TABLE public.task_alerts (
+    name varchar NOT NULL PRIMARY KEY,
+    state varchar NOT NULL,
+    since timestamptz NOT NULL,
+    text text NOT NULL,
+    fired_at timestamptz,
+    over_at timestamptz,
+    told boolean NOT NULL,
+    tries integer NOT NULL,
+    try_at timestamptz,
+    version integer NOT NULL
 );
 
 -- The queues of a worker's types, which stood behind the names.

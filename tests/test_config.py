@@ -1,5 +1,6 @@
 """Settings: refused with the key and the reason; every field by a variable; arguments win."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,7 @@ def test_every_field_can_be_set_by_a_variable_and_arguments_win(monkeypatch: pyt
         "redact_keys": ("iban", "account_number"),
         "call_timeout_seconds": 6.0,
         "submit_timeout_seconds": 2.5,
+        "alerts_file": Path("/etc/shop/alerts.toml"),
     }
     assert {*values, "middleware"} == set(Config.model_fields), "every field is tried; that one names objects"
     for key, value in values.items():

@@ -176,3 +176,7 @@ __all__ = [
     "wait_for",
     "wait_for_async",
 ]
+
+for _public in [globals()[_name] for _name in __all__]:
+    if isinstance(_public, type) and issubclass(_public, BaseException):
+        _public.__module__ = "tasklib"  # tracebacks name an exception as people import it

@@ -112,7 +112,7 @@ def test_a_burst_that_only_crashes_gives_up(
     monkeypatch.setattr(supervising, "BURST_TRIES", 3)
 
     async def supervise() -> Exit:
-        return await supervising.Supervisor(["bad", "--burst"], 2, burst=True).run()
+        return await supervising.Supervisor([["bad", "--burst"]] * 2, burst=True).run()
 
     assert asyncio.run(supervise()) is Exit.FAILED
     assert "process 1 ended with exit code 7; it starts again in 0.01 s" in caplog.text

@@ -3,12 +3,16 @@
 import json
 import re
 import signal
+import socket
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tasklib.cli.logs import LogFormat, LogLevel
+from tasklib.cli.session import Session
+from tasklib.cli.worker import Order
 from tasklib.core.options import SubmitOptions
 from tests.cli.queue import Queue
 from tests.cli.running import background, insist, run_process
@@ -202,3 +206,49 @@ def test_tasks_that_submit_tasks_use_the_same_queue(tmp_path: Path, queue: Queue
     queue.add("first")
     assert run_process(["worker", "chain", "--burst", "--database-url", sqlite_url], tmp_path).code == 0
     assert queue.states() == {"first": "completed", "second": "completed"}
+
+
+def test_a_worker_answers_prometheus_on_its_port_and_further_processes_on_the_next(
+    tmp_path: Path, queue: Queue, env: dict[str, str]
+):
+    (tmp_path / "shop.py").write_text(
+        "from urllib.request import urlopen\nfrom tasklib import task\n\n@task\ndef scrape(port: int) -> str:\n"
+        "    return urlopen(f'http://127.0.0.1:{port}/metrics', timeout=20).read().decode()\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+        taken = run_process(["worker", "shop", "--burst", "--metrics-port", str(port)], tmp_path, env=env)
+    assert (taken.code, "metrics_port: cannot listen on 127.0.0.1" in taken.err) == (2, True)
+    task_id = queue.add("scrape", port=port)
+    ran = run_process(["worker", "shop", "--burst", "--metrics-port", str(port)], tmp_path, env=env)
+    assert f"metrics are at http://127.0.0.1:{port}/metrics" in ran.err
+    task = queue.get(task_id)
+    assert task is not None
+    assert "\ntasklib_worker_slots_used 1\n" in (task.result or {})["value"], "it was answered while a task ran"
+    order = order_of(metrics_port=9400)
+    ports = [words[words.index("--metrics-port") + 1] for words in (order.words(SESSION, n) for n in (1, 2, 3))]
+    assert ports == ["9400", "9401", "9402"]
+    assert "0" in order_of(metrics_port=0).words(SESSION, 2), "any that is free"
+    assert "--metrics-port" not in order_of(metrics_port=None).words(SESSION)
+
+
+SESSION = Session(database_url=None, as_json=False, debug=False)
+
+
+def order_of(*, metrics_port: int | None) -> Order:
+    return Order(
+        modules=["shop"],
+        concurrency=1,
+        names=[],
+        exclude=[],
+        queues=[],
+        exclude_queues=[],
+        burst=False,
+        grace=None,
+        poll_interval=1.0,
+        metrics_port=metrics_port,
+        metrics_host="127.0.0.1",
+        quiet=False,
+        log_level=LogLevel.INFO,
+        log_format=LogFormat.TEXT,
+    )

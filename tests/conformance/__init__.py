@@ -28,6 +28,7 @@ from typing import ClassVar
 import pytest
 
 from tests.conformance.access import AuditTrail, Tokens
+from tests.conformance.alerts import Alerts
 from tests.conformance.audited import Audited
 from tests.conformance.batches import Batches
 from tests.conformance.builders import OpenStore
@@ -104,6 +105,7 @@ class StoreSuite(
     Tokens,
     AuditTrail,
     Audited,
+    Alerts,
     Waking,
     Strangers,
     Schema,

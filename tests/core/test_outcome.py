@@ -1,7 +1,11 @@
 """The exceptions by which a handler decides what happens next."""
 
+import pickle
+import traceback
+
 import pytest
 
+import tasklib
 from tasklib.core.errors import InvalidOption
 from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped, TaskTimedOut
 
@@ -29,3 +33,12 @@ def test_a_delay_that_is_none_is_refused_by_name(delay: object):
 def test_handlers_that_catch_everything_catch_the_words_but_not_the_interruptions():
     assert all(issubclass(word, Exception) for word in (Retry, Fail, Snooze))
     assert not any(issubclass(word, Exception) for word in (TaskTimedOut, TaskStopped))
+
+
+def test_tracebacks_name_exceptions_as_people_import_them():
+    public = [getattr(tasklib, name) for name in tasklib.__all__]
+    errors = [each for each in public if isinstance(each, type) and issubclass(each, BaseException)]
+    assert len(errors) > 35
+    assert {each.__module__ for each in errors} == {"tasklib"}
+    assert traceback.format_exception_only(tasklib.Fail("no")) == ["tasklib.Fail: no\n"]
+    assert type(pickle.loads(pickle.dumps(tasklib.Fail("no")))) is Fail

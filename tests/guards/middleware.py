@@ -51,6 +51,13 @@ GUARDS = (
         within="async def _inside_async",
     ),
     one(
+        "what a child's own child logs does not get between its answers",
+        "worker/executors/logs.py",
+        "if os.getpid() != self._pid:",
+        "tests/worker/test_log_context.py::test_what_a_child_process_says_is_handled_as_the_workers_own_words",
+        put="if False:",
+    ),
+    one(
         "children run the middleware that their worker has",
         "worker/executors/processes.py",
         "if unknown:",

@@ -176,20 +176,20 @@ MASKS = (
     ),
     one(
         "metrics: names are masked",
-        "server/metrics.py",
+        "core/exposition.py",
         "mask_text(text)",
         f"{EVERYWHERE}test_no_secret_leaves_through_the_api",
         put="text",
     ),
     one(
         "metrics: a name cannot add a line",
-        "server/metrics.py",
+        "core/exposition.py",
         '.replace("\\n", "\\\\n")',
         "tests/server/test_live.py::test_metrics[memory]",
     ),
     one(
         "metrics: a name cannot end its label",
-        "server/metrics.py",
+        "core/exposition.py",
         ".replace('\"', '\\\\\"')",
         "tests/server/test_live.py::test_metrics[memory]",
     ),

@@ -1,9 +1,10 @@
 """All guards, by topic."""
 
-from tests.guards import audit, claims, ends, fencing, gate, middleware, push, secrets, surroundings, values
+from tests.guards import alerts, audit, claims, ends, fencing, gate, middleware, push, secrets, surroundings, values
 
 GUARDS = (
     *fencing.GUARDS,
+    *alerts.GUARDS,
     *audit.GUARDS,
     *claims.GUARDS,
     *gate.GUARDS,

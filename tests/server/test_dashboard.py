@@ -52,6 +52,7 @@ async def admin(memory_engine: Engine, built: Path) -> AsyncIterator[httpx.Async
         ("/tasks?q=type%3Aa%26b&cursor=1", "?next=tasks%3Fq%3Dtype%253Aa%2526b%26cursor%3D1"),
         (TASK, f"?next={TASK[1:].replace('/', '%2F')}"),
         ("/nowhere", "?next=nowhere"),
+        ("/api/docs?q=limit", "?next=api%2Fdocs%3Fq%3Dlimit"),
         ("//evil.example/", "?next=evil.example%2F"),
     ],
 )

@@ -5,11 +5,16 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
+import promql_parser
 import pytest
+import yaml
 
+from tasklib.cli.alerts import PROMETHEUS_RULES
+from tasklib.core.alerts import Condition
 from tasklib.core.decide import UNTIMED
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreFull, StoreUnavailable
 from tasklib.engine.engine import Engine
@@ -200,12 +205,17 @@ async def test_metrics(api: httpx.AsyncClient, engine: Engine):
     store = await engine.store()
     await store.heartbeat(heartbeat_of("w1", running=1))
     await engine.control(ControlChange(name="mail", paused=True, operator_rate=5))
-    await engine.control(ControlChange(name="mail", paused=False))
+    await engine.control(ControlChange(name="mail", paused=False, concurrency=3))
     await submit(store, "mail")
     await apply(store, completed(await claim_one(store, "mail"), run_ms=30))
     await submit(store, "mail", max_retries=1)
     await apply(store, failed(await claim_one(store, "mail"), run_ms=2000, delay=60))
     await submit(store, 'odd"\\\nname')
+    await submit(store, "mail")
+    await claim_one(store, "mail")
+    for _ in range(2):
+        given = {"type": "mail", "payload": {}, "options": {"idempotencyKey": "once"}}
+        assert (await api.post("/api/tasks", json=given)).is_success
     await engine.control(ControlChange(paused=True))
     answer = await api.get("/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -225,8 +235,45 @@ async def test_metrics(api: httpx.AsyncClient, engine: Engine):
     assert found['tasklib_paused{type=""}'] == 1
     assert found['tasklib_paused{type="mail"}'] == 0
     assert found['tasklib_rate_limit{type="mail"}'] == 5
+    assert found['tasklib_concurrency_limit{type="mail"}'] == 3
+    assert found['tasklib_http_submits_total{type="mail"}'] == 1, "the second is the first"
+    assert found['tasklib_concurrency_used{type="mail"}'] == 1
+    assert 'tasklib_concurrency_limit{type=""}' not in found
     again = samples((await api.get("/metrics")).text)
     assert again['tasklib_attempts_total{type="mail",outcome="completed"}'] == 1
+
+
+async def test_the_rules_for_prometheus_speak_of_what_there_is(api: httpx.AsyncClient, engine: Engine):
+    """Each expression parses, and asks for metrics and labels that /metrics has."""
+    store = await engine.store()
+    await store.heartbeat(heartbeat_of("w1", running=1))
+    await submit(store, "mail", max_retries=1)
+    await apply(store, failed(await claim_one(store, "mail"), run_ms=20, delay=60))
+    known: dict[str, dict[str, str]] = {}
+    for sample in samples((await api.get("/metrics")).text):
+        metric, _, labels = sample.partition("{")
+        known.setdefault(metric, {}).update(re.findall(r'([a-z]+)="([^"]*)"', labels))
+    manual = (Path(__file__).parents[2] / "docs" / "telemetry.md").read_text()
+    metrics = {re.sub(r"_(bucket|sum|count)$", "", metric) for metric in known}
+    assert {metric for metric in metrics if f"`{metric}`" not in manual} == set()
+    [group] = yaml.safe_load(PROMETHEUS_RULES.read_text())["groups"]
+    names = [rule["alert"] for rule in group["rules"]]
+    assert len(names) == len(Condition) == len(set(names)), "one for each condition of ours"
+    asked: list[promql_parser.VectorSelector] = []
+
+    def visit(expression: promql_parser.Expr) -> None:
+        if isinstance(expression, promql_parser.VectorSelector):
+            asked.append(expression)
+
+    for rule in group["rules"]:
+        promql_parser.walk(promql_parser.parse(rule["expr"]), visit)
+        grouped = re.findall(r"by \((\w+)\)", rule["expr"])
+        shown = re.findall(r"\$labels\.(\w+)", rule["annotations"]["summary"])
+        assert set(shown) <= set(grouped), "the sum has no other labels"
+    assert len(asked) >= 6
+    for selector in asked:
+        assert selector.name in known
+        assert {matcher.name for matcher in selector.matchers.matchers} <= known[selector.name].keys()
 
 
 def test_totals_only_grow(memory_engine: Engine):

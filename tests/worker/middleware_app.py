@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,22 @@ def _watch() -> None:
     handler.setFormatter(logging.Formatter("%(task_name)s %(task_attempt)s %(task_id)s %(message)s"))
     handler.addFilter(TaskLogFilter())
     log.addHandler(handler)
+
+
+@task(executor="process", max_retries=0)
+def tells() -> None:
+    told = logging.getLogger("shop.orders")
+    told.debug("too fine for the worker")
+    told.info("packed %d of %s", 2, "3", extra={"customer": "ada", "items": [1]})
+    if (pid := os.fork()) == 0:
+        told.info("from a process of its own")
+        os._exit(0)
+    os.waitpid(pid, 0)
+    try:
+        raise LookupError("no label")
+    except LookupError:
+        told.exception("could not label")
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @task(executor="process")

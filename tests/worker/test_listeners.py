@@ -175,7 +175,8 @@ def test_the_facts_of_a_failure(listening: Listening):
     assert retry.exception is raised
     assert (retry.error or "").endswith("LookupError: no such thing")
     assert retry.seconds is not None
-    facts = replace(retry, error=None, exception=None, seconds=None)
+    assert (retry.waited is not None and retry.waited < 60, failed.waited) == (True, None)
+    facts = replace(retry, error=None, exception=None, seconds=None, waited=None)
     assert facts == TaskEvent(id=handle.id, name="fragile", attempt=1, tags={"team": "mail"}, retry_in=30.0, seen=True)
     assert (failed.attempt, failed.retry_in) == (2, None)
 

@@ -9,6 +9,7 @@ import pytest
 from tasklib import Config, TaskWorker, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
+from tasklib.worker.outage import Reminder
 from tests.queues import as_default
 from tests.stores.proxy import Proxy
 from tests.waiting import eventually_async, pause
@@ -66,6 +67,18 @@ async def test_a_handler_that_blocks_the_event_loop_is_named(
     (line,) = said(caplog, "blocked the event loop")
     assert line.levelname == "WARNING"
     assert f"task {handle.id} (stubborn) has blocked the event loop for longer than a second" in line.getMessage()
+
+
+def test_what_lasts_is_repeated_less_and_less_often(monkeypatch: pytest.MonkeyPatch):
+    now = 1000.0
+    monkeypatch.setattr("tasklib.worker.outage.time.monotonic", lambda: now)
+    reminder, said = Reminder(3.0), []
+    while now < 1000 + 600:
+        if reminder.is_due():
+            said.append(now - 1000)
+        now += 1
+    assert said[:6] == [0, 3, 9, 21, 45, 93]
+    assert said[6:] == list(range(153, 600, 60))
 
 
 async def test_the_end_of_an_outage_is_told(postgres_url: str, caplog: pytest.LogCaptureFixture, registry: Registry):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -10,12 +11,12 @@ from uuid import UUID
 import pytest
 
 from tasklib import Config, TaskLogFilter, task
-from tasklib.cli.logs import JsonFormatter
+from tasklib.cli.logs import JsonFormatter, TextFormatter
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.testing import QueueForTests, drain_async
 from tests.queues import as_default
-from tests.worker.middleware_app import NOTES, logs
+from tests.worker.middleware_app import NOTES, logs, tells
 
 log = logging.getLogger("shop")
 FORMAT = "%(task_name)s %(task_attempt)s %(task_id)s %(message)s"
@@ -94,6 +95,25 @@ async def test_in_a_child_process(sqlite_url: str, tmp_path: Path, monkeypatch: 
         await drain_async(engine, names=["logs"])
         await handle.result_async(5)
     assert (tmp_path / "notes").read_text() == f"log logs 1 {handle.id} said inside\n"
+
+
+async def test_what_a_child_process_says_is_handled_as_the_workers_own_words(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
+):
+    """To the last word before it is killed."""
+    caplog.set_level(logging.INFO)
+    async with as_default(Engine(Config(database_url=sqlite_url))) as engine:
+        handle = await tells.submit_async()
+        await drain_async(engine, names=["tells"])
+        assert "SIGKILL" in str((await handle.get_async()).error)
+    packed, label = (record for record in caplog.records if record.name == "shop.orders")
+    fields = [
+        [getattr(record, name) for name in ("task_id", "task_name", "task_attempt")] for record in (packed, label)
+    ]
+    assert fields == [[str(handle.id), "tells", 1]] * 2
+    assert (packed.getMessage(), packed.levelname, vars(packed)["customer"]) == ("packed 2 of 3", "INFO", "ada")
+    assert (packed.funcName, packed.process != os.getpid()) == ("tells", True)
+    assert TextFormatter().format(label).splitlines()[-1] == "    LookupError: no label"
 
 
 def test_what_a_record_has_of_its_own_is_kept(tasklib_queue: QueueForTests, kept: Kept):

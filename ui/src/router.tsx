@@ -96,8 +96,27 @@ const typeRoute = createRoute({
   component: page(() => import("@/pages/type/type-page"), "TypePage"),
 });
 
+const apiDocsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/api/docs",
+  validateSearch: (given: Record<string, string>): { q?: string; operation?: string } => ({
+    ...(given["q"] ? { q: given["q"] } : {}),
+    ...(given["operation"] ? { operation: given["operation"] } : {}),
+  }),
+  component: page(() => import("@/pages/api-docs/api-docs-page"), "ApiDocsPage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute, typeRoute]),
+  routeTree: rootRoute.addChildren([
+    homeRoute,
+    tasksRoute,
+    taskRoute,
+    statsRoute,
+    workersRoute,
+    typesRoute,
+    typeRoute,
+    apiDocsRoute,
+  ]),
   basepath: BASE.pathname,
   defaultPreload: "intent",
   defaultPendingComponent: Loading,

@@ -33,9 +33,9 @@ LATE_SECONDS = AFTER_GRACE_SECONDS + 2 * EXIT_SECONDS + 1.0
 
 
 class Supervisor:
-    def __init__(self, arguments: Sequence[str], count: int, *, burst: bool) -> None:
-        self._arguments = list(arguments)
-        self._count = count
+    def __init__(self, arguments: Sequence[Sequence[str]], *, burst: bool) -> None:
+        """`arguments`: of each process."""
+        self._arguments = arguments
         self._burst = burst
         self._lifeline = Lifeline()
         self._alive: set[WorkerProcess] = set()
@@ -56,7 +56,7 @@ class Supervisor:
             started = asyncio.create_task(self._started.wait())
             await asyncio.wait({keepers[0], started}, return_when=FIRST_COMPLETED)
             if not started.cancel():
-                keepers += [asyncio.create_task(self._keep(number)) for number in range(2, self._count + 1)]
+                keepers += [asyncio.create_task(self._keep(number)) for number in range(2, len(self._arguments) + 1)]
             leaving = asyncio.create_task(self._leave(keepers))
             await asyncio.gather(*keepers)
             leaving.cancel()
@@ -106,7 +106,7 @@ class Supervisor:
             await self._pause(pause)
 
     async def _run_once(self, number: int) -> int:
-        process = await WorkerProcess.start(self._arguments, self._lifeline)
+        process = await WorkerProcess.start(self._arguments[number - 1], self._lifeline)
         self._alive.add(process)
         try:
             if self._stopping.is_set():  # told while it was being started

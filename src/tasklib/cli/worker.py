@@ -29,6 +29,7 @@ from tasklib.core.registry import default_registry
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.worker.gc_tuning import tune_gc
+from tasklib.worker.metrics import MetricsPort, WorkerMetrics
 from tasklib.worker.signals import StopSignals
 from tasklib.worker.worker import TaskWorker
 
@@ -114,6 +115,19 @@ def worker(
     reload: Annotated[
         bool, typer.Option("--reload", help="For development: start anew whenever a Python file changes.")
     ] = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Answer Prometheus on this port; each further process on the next one. 0 is any that is free.",
+            show_default=False,
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(metavar="HOST", help="The address for it; anybody who reaches it may read.")
+    ] = "127.0.0.1",
     quiet: Annotated[bool, typer.Option("--quiet", help="Log no line for each task that went well.")] = False,
     log_level: logs.Level = LogLevel.INFO,
     log_format: logs.Format = LogFormat.TEXT,
@@ -136,6 +150,8 @@ def worker(
         grace=grace,
         poll_interval=poll_interval,
         app_version=app_version,
+        metrics_port=metrics_port,
+        metrics_host=metrics_host,
         quiet=quiet,
         log_level=log_level,
         log_format=log_format,
@@ -151,7 +167,7 @@ def worker(
         code = asyncio.run(Reloader(order.words(session), order.modules).run())
     elif processes > 1:
         _check(session, order)
-        code = asyncio.run(_supervise(order.words(session), processes, burst))
+        code = asyncio.run(_supervise(session, order, processes))
     else:
         code = _serve(session, order, ready)
     if session.out.as_json:
@@ -174,6 +190,8 @@ class Order:
     grace: float | None
     poll_interval: float
     app_version: str | None
+    metrics_port: int | None
+    metrics_host: str
     quiet: bool
     log_level: LogLevel
     log_format: LogFormat
@@ -183,8 +201,8 @@ class Order:
         given = {"shutdown_grace_seconds": self.grace, "app_version": self.app_version}
         return {name: value for name, value in given.items() if value is not None}
 
-    def words(self, session: Session) -> list[str]:
-        """The same as a command line."""
+    def words(self, session: Session, number: int = 1) -> list[str]:
+        """The same as a command line, for the process of this number."""
         words = [*self.modules, "--concurrency", str(self.concurrency), "--poll-interval", f"{self.poll_interval:f}"]
         words += ["--log-level", self.log_level.value, "--log-format", self.log_format.value]
         chosen = {
@@ -194,6 +212,9 @@ class Order:
             "--exclude-queues": self.exclude_queues,
         }
         words += [word for option, values in chosen.items() for value in values for word in (option, value)]
+        if self.metrics_port is not None:
+            port = self.metrics_port and self.metrics_port + number - 1
+            words += ["--metrics-port", str(port), "--metrics-host", self.metrics_host]
         words += ["--quiet"] if self.quiet else []
         words += ["--burst"] if self.burst else []
         words += ["--grace", f"{self.grace:f}"] if self.grace is not None else []
@@ -215,6 +236,11 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
         where = ", ".join(order.modules)
         raise InvalidInput(f"no tasks are defined in {where}: decorate functions with @task", field="modules")
     session.config = session.adopt_app_config(**order.settings)
+    metrics = None
+    if order.metrics_port is not None:
+        metrics = WorkerMetrics()
+        around = [*session.config.middleware, metrics]
+        session.config = session.adopt_app_config(**order.settings, middleware=around)
     task_worker = TaskWorker(
         concurrency=order.concurrency,
         poll_interval_seconds=order.poll_interval,
@@ -229,7 +255,14 @@ def _serve(session: Session, order: Order, ready: int | None) -> Exit:
     if ready is not None:
         say_ready(ready, task_worker.config.shutdown_grace_seconds)
     tune_gc()
-    return _run(task_worker)
+    if metrics is None or order.metrics_port is None:
+        return _run(task_worker)
+    port = MetricsPort(order.metrics_host, order.metrics_port, lambda: metrics.lines(task_worker))
+    log.info("metrics are at http://%s:%d/metrics", order.metrics_host, port.port)
+    try:
+        return _run(task_worker)
+    finally:
+        port.close()
 
 
 def _run(task_worker: TaskWorker) -> Exit:
@@ -262,8 +295,9 @@ def _run(task_worker: TaskWorker) -> Exit:
         return asyncio.run(serve())
 
 
-async def _supervise(words: Sequence[str], processes: int, burst: bool) -> Exit:
-    return await Supervisor(words, processes, burst=burst).run()
+async def _supervise(session: Session, order: Order, processes: int) -> Exit:
+    words = [order.words(session, number) for number in range(1, processes + 1)]
+    return await Supervisor(words, burst=order.burst).run()
 
 
 def _check(session: Session, order: Order) -> None:

@@ -124,6 +124,7 @@ def claim_of(task: Task) -> Claim:
         tags=json.dumps(task.tags),
         trace=task.trace,
         no_prefetch=False,
+        scheduled_at=task.scheduled_at,
     )
 
 

@@ -61,6 +61,7 @@ class Claim(NamedTuple):
     isolated: bool = False
     """Its latest two attempts lost their workers, or its latest one did and this is the last: it may be what kills
     them, or cannot afford to be beside that. It starts with nothing else."""
+    scheduled_at: datetime | None = None
 
     @property
     def attempt(self) -> int:

@@ -92,6 +92,8 @@ class Config(BaseSettings):
     middleware: Annotated[Sequence[Middleware], NoDecode, PlainValidator(around.load)] = ()
     """The application's own code around submits and runs, the outermost first. In the variable `module:name`, separated
     by commas."""
+    alerts_file: Path | None = None
+    """The rules for alerts, which workers and `tasklib serve` check, and whom they tell."""
 
     if not TYPE_CHECKING:  # type checkers derive the arguments from the fields
 

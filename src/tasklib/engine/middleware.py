@@ -51,6 +51,8 @@ class TaskEvent:
     """What the handler raised, where it ran in this process."""
     seconds: float | None = None
     """How long the attempt ran. None where nobody measured it: claims made by hand, workers that vanished."""
+    waited: float | None = None
+    """How many seconds it had been due when its first attempt began. None of later ones, and where nobody ran it."""
     retry_in: float | None = None
     """Seconds to the next attempt, of a failed one that is tried again."""
     seen: bool = False

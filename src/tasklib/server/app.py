@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from tasklib.core.registry import Registry, default_registry
+from tasklib.engine.alerts import alert_watch
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
@@ -86,9 +88,15 @@ def create_app(
         latest_times=LatestTimes(engine),
     )
 
+    alerts = alert_watch(engine)
+
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        checking = None if alerts is None else asyncio.create_task(alerts.run())
         yield
+        if checking is not None:
+            checking.cancel()
+            await asyncio.gather(checking, return_exceptions=True)
         service.feed.end()
         if engine is not queue and queue is not None:
             await engine.close()

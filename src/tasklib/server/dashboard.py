@@ -20,7 +20,8 @@ router = APIRouter(include_in_schema=False)
 OWN = Path(__file__).parent / "assets"
 """Files that need no build: those of the login page."""
 BUILT = Path(__file__).parent / "dashboard"
-PAGES = ("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types", "/types/{type:path}")
+API_DOCS = "/api/docs"
+PAGES = ("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types", "/types/{type:path}", API_DOCS)
 """What the router in the browser knows (ui/src/router.tsx); it also shows that there is nothing at other paths."""
 
 PAGE_WANTED = "tasklib.page_wanted"
@@ -33,7 +34,7 @@ _NEVER_PAGES = frozenset({"/api", "/healthz", "/readyz", "/metrics", "/openapi.j
 def wants_page(scope: Scope) -> bool:
     """Whether a browser is about to show the answer, and not a script or a client of the API."""
     path = route_path(scope)
-    if scope["method"] != "GET" or path in _NEVER_PAGES or path.startswith(_NO_PAGES):
+    if scope["method"] != "GET" or path in _NEVER_PAGES or (path.startswith(_NO_PAGES) and path != API_DOCS):
         return False
     if path.endswith("/login"):
         return False  # a proxy that should take a prefix off and does not: it would be sent in circles

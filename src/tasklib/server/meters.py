@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
@@ -33,6 +34,8 @@ class Meters:
         self.buckets: dict[str, list[int]] = {}
         """By type: how many attempts fell into each bucket of the latency histogram."""
         self.run_ms: dict[str, int] = {}
+        self.submits: Counter[str] = Counter()
+        """Tasks that were created through this server, by type. Nobody else's are known."""
 
     async def refresh(self) -> None:
         async with self._lock:

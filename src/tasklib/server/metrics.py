@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
 
-from tasklib.core.decide import LATENCY_BOUNDS_MS
-from tasklib.core.redact import mask_text
+from tasklib.core.exposition import CONTENT_TYPE, head, histogram, line
 from tasklib.engine.diagnose import is_live
 from tasklib.server.docs import problems
 from tasklib.server.meters import Meters
@@ -16,8 +15,6 @@ from tasklib.server.service import Served
 from tasklib.stores.values import Controls, NameStats, WorkerInfo
 
 router = APIRouter(tags=["figures"])
-
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @router.get(
@@ -29,92 +26,80 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 async def metrics(service: Served) -> PlainTextResponse:
     """Metrics for Prometheus."""
     await service.meters.refresh()
+    stats = await service.engine.stats()
     lines = [
-        *_depth(await service.engine.stats()),
+        *_depth(stats),
         *_totals(service.meters),
+        *_submits(service.meters),
         *_latency(service.meters),
         *_workers(await service.engine.workers(), service.dead_after),
-        *_controls(await service.engine.controls()),
+        *_controls(await service.engine.controls(), stats),
     ]
     return PlainTextResponse("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
 
 def _depth(stats: Mapping[str, NameStats]) -> Iterator[str]:
-    yield from _head("tasklib_queue_depth", "gauge", "Tasks that are not finished, by type and status.")
+    yield from head("tasklib_queue_depth", "gauge", "Tasks that are not finished, by type and status.")
     for name, each in stats.items():
         for status, count in (("pending", each.pending), ("waiting", each.waiting), ("processing", each.running)):
-            yield _line("tasklib_queue_depth", count, type=name, status=status)
-    yield from _head("tasklib_tasks", "gauge", "Finished tasks that are kept, by type and status.")
+            yield line("tasklib_queue_depth", count, type=name, status=status)
+    yield from head("tasklib_tasks", "gauge", "Finished tasks that are kept, by type and status.")
     for name, each in stats.items():
         for status, count in (("completed", each.completed), ("failed", each.failed), ("cancelled", each.cancelled)):
-            yield _line("tasklib_tasks", count, type=name, status=status)
-    yield from _head("tasklib_processing", "gauge", "Tasks running now, by type.")
+            yield line("tasklib_tasks", count, type=name, status=status)
+    yield from head("tasklib_processing", "gauge", "Tasks running now, by type.")
     for name, each in stats.items():
-        yield _line("tasklib_processing", each.running, type=name)
-    yield from _head("tasklib_oldest_due_age_seconds", "gauge", "How long the longest waiting task has been due.")
+        yield line("tasklib_processing", each.running, type=name)
+    yield from head("tasklib_oldest_due_age_seconds", "gauge", "How long the longest waiting task has been due.")
     for name, each in stats.items():
-        yield _line("tasklib_oldest_due_age_seconds", max(0.0, each.oldest_due_seconds or 0.0), type=name)
+        yield line("tasklib_oldest_due_age_seconds", max(0.0, each.oldest_due_seconds or 0.0), type=name)
 
 
 def _totals(meters: Meters) -> Iterator[str]:
-    yield from _head("tasklib_attempts_total", "counter", "Attempts and cancellations by type and how they ended.")
+    yield from head("tasklib_attempts_total", "counter", "Attempts and cancellations by type and how they ended.")
     for (name, outcome), count in sorted(meters.finished.items()):
-        yield _line("tasklib_attempts_total", count, type=name, outcome=outcome)
+        yield line("tasklib_attempts_total", count, type=name, outcome=outcome)
+
+
+def _submits(meters: Meters) -> Iterator[str]:
+    yield from head("tasklib_http_submits_total", "counter", "Tasks that were created through this server, by type.")
+    for name, count in sorted(meters.submits.items()):
+        yield line("tasklib_http_submits_total", count, type=name)
 
 
 def _latency(meters: Meters) -> Iterator[str]:
     metric = "tasklib_handler_duration_seconds"
-    yield from _head(metric, "histogram", "How long handlers took.")
+    yield from head(metric, "histogram", "How long handlers took.")
     for name, counts in sorted(meters.buckets.items()):
-        total = 0
-        for bound, count in zip(LATENCY_BOUNDS_MS, counts, strict=False):
-            total += count
-            yield _line(f"{metric}_bucket", total, type=name, le=f"{bound / 1000:g}")
-        total += counts[-1]
-        yield _line(f"{metric}_bucket", total, type=name, le="+Inf")
-        yield _line(f"{metric}_sum", meters.run_ms.get(name, 0) / 1000, type=name)
-        yield _line(f"{metric}_count", total, type=name)
+        yield from histogram(metric, counts, meters.run_ms.get(name, 0) / 1000, type=name)
 
 
 def _workers(workers: list[WorkerInfo], dead_after: float) -> Iterator[str]:
     present = [worker for worker in workers if worker.stopped_at is None]
-    yield from _head("tasklib_workers_live", "gauge", "Workers heard of within the limit for being taken for dead.")
-    yield _line("tasklib_workers_live", sum(is_live(worker, dead_after) for worker in present))
-    yield from _head("tasklib_worker_last_seen_seconds", "gauge", "Age of a worker's last heartbeat.")
+    yield from head("tasklib_workers_live", "gauge", "Workers heard of within the limit for being taken for dead.")
+    yield line("tasklib_workers_live", sum(is_live(worker, dead_after) for worker in present))
+    yield from head("tasklib_worker_last_seen_seconds", "gauge", "Age of a worker's last heartbeat.")
     for worker in present:
-        yield _line("tasklib_worker_last_seen_seconds", max(0.0, worker.seconds_since_seen), worker=worker.id)
-    yield from _head("tasklib_worker_running", "gauge", "Tasks that a worker runs.")
+        yield line("tasklib_worker_last_seen_seconds", max(0.0, worker.seconds_since_seen), worker=worker.id)
+    yield from head("tasklib_worker_running", "gauge", "Tasks that a worker runs.")
     for worker in present:
-        yield _line("tasklib_worker_running", worker.running, worker=worker.id)
+        yield line("tasklib_worker_running", worker.running, worker=worker.id)
 
 
-def _controls(controls: Mapping[str, Controls]) -> Iterator[str]:
+def _controls(controls: Mapping[str, Controls], stats: Mapping[str, NameStats]) -> Iterator[str]:
     known = {"": Controls(), **controls}
-    yield from _head("tasklib_paused", "gauge", "1 where starts are paused; the empty type is all types.")
+    yield from head("tasklib_paused", "gauge", "1 where starts are paused; the empty type is all types.")
     for name, each in known.items():
-        yield _line("tasklib_paused", int(each.paused), type=name)
-    yield from _head("tasklib_rate_limit", "gauge", "Starts a second that a limit allows.")
+        yield line("tasklib_paused", int(each.paused), type=name)
+    yield from head("tasklib_rate_limit", "gauge", "Starts a second that a limit allows.")
     for name, each in known.items():
         if each.rate:
-            yield _line("tasklib_rate_limit", each.rate, type=name)
-
-
-def _head(metric: str, kind: str, text: str) -> tuple[str, str]:
-    return f"# HELP {metric} {text}", f"# TYPE {metric} {kind}"
-
-
-def _line(metric: str, value: float, **labels: str) -> str:
-    inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels.items())
-    return f"{metric}{{{inside}}} {value:.15g}" if inside else f"{metric} {value:.15g}"
-
-
-def _escaped(text: str) -> str:
-    """As the format wants it; what cannot be seen is written out, because people read this in terminals, too."""
-    text = mask_text(text).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return text if text.isprintable() else "".join(map(_visible, text))
-
-
-def _visible(character: str) -> str:
-    if character.isprintable():
-        return character
-    return character.encode("unicode_escape").decode("ascii").replace("\\", "\\\\")
+            yield line("tasklib_rate_limit", each.rate, type=name)
+    limited = {name: each.concurrency for name, each in known.items() if each.concurrency is not None}
+    yield from head("tasklib_concurrency_limit", "gauge", "Tasks that a limit allows to run at once.")
+    for name, limit in limited.items():
+        yield line("tasklib_concurrency_limit", limit, type=name)
+    yield from head("tasklib_concurrency_used", "gauge", "Of what a limit allows to run at once, what runs.")
+    for name in limited:
+        running = stats.get(name, NameStats()).running if name else sum(each.running for each in stats.values())
+        yield line("tasklib_concurrency_used", running, type=name)

@@ -74,6 +74,7 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
     """Create a task."""
     service.submits.take(who.key)
     submitted = await submits.submit(given, service.registry, service.engine)
+    service.meters.submits[given.type] += submitted.created
     created_at = submitted.created_at
     if created_at is None:
         task = await service.engine.get(submitted.id)

@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
+from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
@@ -253,6 +254,19 @@ class AccessStore(Protocol):
         ...
 
 
+class AlertStore(Protocol):
+    """The states of alert rules."""
+
+    async def alerts(self) -> list[Alert]:
+        """All that were ever kept, by name."""
+        ...
+
+    async def put_alert(self, alert: Alert) -> bool:
+        """Keeps it in place of the version before its own, or where there is none of its name. False: another version
+        is there, and stays. So it may be after a lost reply, too."""
+        ...
+
+
 class UpkeepStore(Protocol):
     """What operators and janitors do to tasks, and to what is kept beside them."""
 
@@ -295,7 +309,7 @@ class UpkeepStore(Protocol):
         ...
 
 
-class Store(Lifecycle, WorkStore, ReadStore, FleetStore, ControlStore, AccessStore, UpkeepStore, Protocol):
+class Store(Lifecycle, WorkStore, ReadStore, FleetStore, ControlStore, AccessStore, AlertStore, UpkeepStore, Protocol):
     """One engine's hold on the tables. An instance belongs to the event loop it was opened in.
 
     What needs a part of it asks for that part: its signature then says what it can do to the queue."""

@@ -1,4 +1,5 @@
-"""The janitor: takes back what dead workers hold, and throws away what nobody keeps. Every worker has one."""
+"""The janitor: takes back what dead workers hold, and throws away what nobody keeps; and checks
+the alert rules. Every worker has one."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from collections.abc import Awaitable, Callable
 
 from tasklib.core.errors import TRANSIENT
 from tasklib.core.task import TaskState
+from tasklib.engine.alerts import CHECK_SECONDS, AlertWatch
 from tasklib.engine.engine import Engine
 from tasklib.stores.protocol import UpkeepStore
 
@@ -25,10 +27,11 @@ SAMPLE_EVERY_SECONDS = 25.0
 
 
 class Janitor:
-    def __init__(self, engine: Engine, recovered: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, recovered: Callable[[], None], alerts: AlertWatch | None = None) -> None:
         self._engine = engine
         self._config = engine.config
         self._recovered = recovered
+        self._alerts = alerts
 
     async def run(self) -> None:
         chores = [
@@ -38,6 +41,8 @@ class Janitor:
         ]
         if self._config.keep_completed_seconds is not None or self._config.keep_failed_seconds is not None:
             chores.append(self._every(PRUNE_EVERY_SECONDS, self.prune))
+        if self._alerts is not None:
+            chores.append(self._every(CHECK_SECONDS, self._alerts.check))
         async with asyncio.TaskGroup() as group:
             for chore in chores:
                 group.create_task(chore)

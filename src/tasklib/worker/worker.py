@@ -18,6 +18,7 @@ from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig, WorkerExhausted
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, TaskType, default_registry
+from tasklib.engine.alerts import alert_watch
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
@@ -35,7 +36,7 @@ from tasklib.worker.fetcher import Fetcher
 from tasklib.worker.heartbeat import Heartbeat
 from tasklib.worker.in_flight import Execution, InFlight, Stop
 from tasklib.worker.janitor import Janitor
-from tasklib.worker.outage import Outage
+from tasklib.worker.outage import Outage, Reminder
 from tasklib.worker.prefetch import RunTimes
 from tasklib.worker.signals import STOP_SIGNALS, StopSignals
 from tasklib.worker.watch import LoopWatch
@@ -95,6 +96,7 @@ class TaskWorker:
             raise InvalidConfig(f"poll_interval_seconds {reason}", field="poll_interval_seconds")
         self._engine = engine or (default_engine() if config is None else engine_of(config))
         self.config = self._engine.config
+        self._alerts = alert_watch(self._engine)
         self.concurrency = concurrency
         self._choice = Choice(
             None if names is None else tuple(names),
@@ -116,6 +118,7 @@ class TaskWorker:
         self._told_to_stop = False
         self._adjust: Callable[[], None] | None = None
         self._fetcher: Fetcher | None = None
+        self._slots: Slots | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -145,6 +148,11 @@ class TaskWorker:
     def taken(self) -> int:
         """How many tasks were claimed to be run so far."""
         return 0 if self._fetcher is None else self._fetcher.taken
+
+    @property
+    def running(self) -> int:
+        """How many tasks it runs now."""
+        return 0 if self._slots is None else self._slots.running
 
     def adjust(self, concurrency: int) -> None:
         """Changes how many tasks run at once, and takes notice of types registered since; from any thread, also while
@@ -178,7 +186,7 @@ class TaskWorker:
         self._choice.check(tuple(self._registry))
         self._engine.call_timeout = self.config.call_timeout_seconds
         in_flight = InFlight(self.config.database_url, self.config.lock_timeout_seconds)
-        slots = Slots(self.concurrency)
+        slots = self._slots = Slots(self.concurrency)
         run_times = RunTimes(self.concurrency)
         settled, exhausted = asyncio.Event(), asyncio.Event()
 
@@ -240,7 +248,7 @@ class TaskWorker:
         self._adjust = adjust
         if slots.size != self.concurrency:  # changed while this was being set up
             adjust()
-        janitor = Janitor(self._engine, fetcher.nudge)
+        janitor = Janitor(self._engine, fetcher.nudge, self._alerts)
         if not await self._sign_on(heartbeat):
             return
         log.info(
@@ -304,10 +312,11 @@ class TaskWorker:
         missed. False if told to stop meanwhile."""
         told = asyncio.create_task(self._stop.wait())
         signing = asyncio.create_task(self._register(heartbeat))
+        reminder = Reminder(PATIENCE_SECONDS)
         try:
             while not told.done() and not signing.done():
                 await asyncio.wait({told, signing}, timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if not told.done() and not signing.done():
+                if not told.done() and not signing.done() and reminder.is_due():
                     log.warning("worker %s is waiting for the database at %s", self.worker_id, self.config.shown_url)
             return signing.done() and await signing
         finally:
@@ -316,7 +325,7 @@ class TaskWorker:
             await asyncio.gather(signing, return_exceptions=True)
 
     async def _register(self, heartbeat: Heartbeat) -> bool:
-        delay = 0.1
+        delay, reminder = 0.1, Reminder(PATIENCE_SECONDS)
         while True:
             try:
                 await self._engine.publish(self._registry.of(self.names))
@@ -324,7 +333,8 @@ class TaskWorker:
                 await (await self._engine.store()).heartbeat(heartbeat.about())
                 return True
             except TRANSIENT as error:
-                log.warning("waiting for the database: %s", error)
+                if reminder.is_due():
+                    log.warning("waiting for the database: %s", error)
             await asyncio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(delay * 2, 5.0)
 

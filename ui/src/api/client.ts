@@ -2,7 +2,7 @@
 import createClient from "openapi-fetch";
 import { fromProblem, unreachable } from "@/api/errors";
 import { parse, plain } from "@/api/exact";
-import { BASE, goToLogin } from "@/api/place";
+import { addressOf, BASE, goToLogin } from "@/api/place";
 import type { paths } from "@/api/schema";
 
 export const client = createClient<paths>({
@@ -15,6 +15,14 @@ export const client = createClient<paths>({
 export async function call<T>(request: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await request;
   if (!response.ok) throw fromProblem(response.status, error);
+  return data as T;
+}
+
+/** A file of the server that its OpenAPI file does not list. */
+export async function read<T>(path: string, signal: AbortSignal): Promise<T> {
+  const response = await exactFetch(new Request(addressOf(path), { signal }));
+  const data: unknown = await response.json();
+  if (!response.ok) throw fromProblem(response.status, data);
   return data as T;
 }
 

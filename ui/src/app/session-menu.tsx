@@ -1,4 +1,5 @@
-import { CircleUser, LogOut, Monitor, Moon, Sun } from "lucide-react";
+import { useNavigate } from "@tanstack/react-router";
+import { Braces, CircleUser, LogOut, Monitor, Moon, Sun } from "lucide-react";
 import { logOut } from "@/api/actions";
 import { addressOf } from "@/api/place";
 import { IconButton } from "@/components/button";
@@ -15,10 +16,11 @@ const THEMES = [
   { value: "system", label: "As the system", icon: <Monitor className={icon} aria-hidden="true" /> },
 ] as const;
 
-/** Who is signed in, the theme, and the way out. */
+/** Who is signed in, the theme, the API, and the way out. */
 export function SessionMenu() {
   const { session } = useSession();
   const { theme, choose } = useTheme();
+  const navigate = useNavigate();
 
   function leave() {
     logOut().then(() => location.assign(addressOf("login")), showError);
@@ -45,6 +47,12 @@ export function SessionMenu() {
       <MenuSeparator />
       <MenuChoice label="Theme" value={theme} options={THEMES} onChange={(value) => choose(value as Theme)} />
       <MenuSeparator />
+      <MenuItem
+        icon={<Braces className={icon} aria-hidden="true" />}
+        onSelect={() => void navigate({ to: "/api/docs" })}
+      >
+        HTTP API
+      </MenuItem>
       <MenuItem icon={<LogOut className={icon} aria-hidden="true" />} onSelect={leave}>
         Sign out
       </MenuItem>

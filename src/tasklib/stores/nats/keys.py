@@ -13,6 +13,7 @@ CONTROL = "tasks.control."
 WORKER = "tasks.worker."
 TYPE = "tasks.type."
 COUNT = "tasks.count."
+ALERT = "tasks.alert."
 TOKEN = "tasks.token."
 AUDIT = "tasks.audit."
 SCHEMA = "tasks.schema"
@@ -58,6 +59,10 @@ def worker(worker_id: str) -> str:
 
 def task_type(name: str) -> str:
     return TYPE + token_of(name)
+
+
+def alert(name: str) -> str:
+    return ALERT + token_of(name)
 
 
 def token(token_id: str) -> str:

@@ -308,6 +308,7 @@ def to_claim(record: Record) -> Claim:
         head["trace"],
         record.no_prefetch,
         record.isolated,
+        instant(head["scheduled_at"]),
     )
 
 

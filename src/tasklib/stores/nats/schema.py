@@ -21,8 +21,8 @@ STEPS = [
     ),
     (
         "0002_schedules_and_flows",
-        "Nothing is rewritten: what a record of version 1 does not have is null. Marks the bucket, so that a tasklib\n"
-        "which does not know the new fields no longer opens it.",
+        "Nothing is rewritten: what a record of version 1 does not have is null. New keys: tasks.alert.{name}.\n"
+        "Marks the bucket, so that a tasklib which does not know the new fields no longer opens it.",
     ),
 ]
 CURRENT = len(STEPS)

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
+from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import StoreClosed
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.nats import access, checkup, operate, schema
+from tasklib.stores.nats import access, alerts, checkup, operate, schema
 from tasklib.stores.nats import restore as restoring
 from tasklib.stores.nats.address import parse
 from tasklib.stores.nats.cache import TaskCache
@@ -280,6 +281,16 @@ class NatsStore:
     async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
         self._check_open()
         return await operate.control(self._kv, change, audit)
+
+    # -- alerts -------------------------------------------------------------------------------------------------------
+
+    async def alerts(self) -> list[Alert]:
+        self._check_open()
+        return await alerts.alerts(self._kv)
+
+    async def put_alert(self, alert: Alert) -> bool:
+        self._check_open()
+        return await alerts.put_alert(self._kv, alert)
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 

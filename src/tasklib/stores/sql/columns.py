@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
+from tasklib.core.alerts import Alert
 from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
@@ -248,6 +249,7 @@ CLAIM = Shape(
         "trace": Kind.TEXT,
         "no_prefetch": Kind.BOOLEAN,
         "isolated": Kind.BOOLEAN,
+        "scheduled_at": Kind.TIME,
     },
     {"no_prefetch": NO_PREFETCH, "isolated": ISOLATED},
 )
@@ -324,6 +326,22 @@ AUDIT = Shape(
 
 NEW_AUDIT = Shape(row_values, {name: kind for name, kind in AUDIT.columns.items() if name not in ("at", "cursor")})
 """What goes in; the database says when."""
+
+ALERT = Shape(
+    Alert,
+    {
+        "name": Kind.TEXT,
+        "state": Kind.TEXT,
+        "since": Kind.TIME,
+        "text": Kind.TEXT,
+        "fired_at": Kind.TIME,
+        "over_at": Kind.TIME,
+        "told": Kind.BOOLEAN,
+        "tries": Kind.INTEGER,
+        "try_at": Kind.TIME,
+        "version": Kind.INTEGER,
+    },
+)
 
 NOW = Shape(lambda now: now, {"now": Kind.TIME})
 

@@ -22,6 +22,25 @@ SELECT {now}, actor, action, task_id, name, detail FROM batch
 -- name: list_audit
 SELECT {columns} FROM {schema}.task_audit WHERE {where} ORDER BY number DESC LIMIT :limit
 
+-- name: alerts
+SELECT {columns} FROM {schema}.task_alerts ORDER BY name
+
+-- name: put_alert
+INSERT INTO {schema}.task_alerts AS t (name, state, since, text, fired_at, over_at, told, tries, try_at, version)
+VALUES (:name, :state, :since, :text, :fired_at, :over_at, :told, :tries, :try_at, :version)
+ON CONFLICT (name) DO UPDATE SET
+    state = excluded.state,
+    since = excluded.since,
+    text = excluded.text,
+    fired_at = excluded.fired_at,
+    over_at = excluded.over_at,
+    told = excluded.told,
+    tries = excluded.tries,
+    try_at = excluded.try_at,
+    version = excluded.version
+WHERE t.version = excluded.version - 1
+RETURNING name
+
 -- name: now
 SELECT {now} AS now
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.limits import ControlChange, Controls
@@ -16,6 +17,7 @@ from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.listeners import Listeners
 from tasklib.stores.sql import (
     access,
+    alerts,
     claim,
     controls,
     lists,
@@ -236,6 +238,14 @@ class SqlStore(ABC):
 
     async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
         return await self._driver.write(lambda: controls.change_control(change, audit))
+
+    # -- alerts -------------------------------------------------------------------------------------------------------
+
+    async def alerts(self) -> list[Alert]:
+        return await self._driver.read(alerts.alerts)
+
+    async def put_alert(self, alert: Alert) -> bool:
+        return await self._driver.write(lambda: alerts.put_alert(alert))
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from tasklib.engine.current import RunningTask, running
 from tasklib.engine.default import default_engine
 from tasklib.engine.middleware import AROUND, Middleware, defining, name_of
 from tasklib.worker import runner
-from tasklib.worker.executors import frames, guardian
+from tasklib.worker.executors import frames, guardian, logs
 
 
 def main() -> None:
@@ -34,21 +34,25 @@ def main() -> None:
     inbox: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(read_fd, inbox), daemon=True).start()
     hello = inbox.get()
+    send = logs.Locked(lambda message: frames.send(write_fd, message))
+    to_worker = logs.ToWorker(send)
+    to_worker.install(hello["log_levels"])
     around: Sequence[Middleware] = ()
     try:
         _load(hello)
+        to_worker.settle()
         if hello["middleware"]:
             around = defining(default_engine().config.middleware, *AROUND)
     except BaseException as error:
-        frames.send(write_fd, {"error": runner.describe(error)})
+        send({"error": runner.describe(error)})
         return
     known = [name for name in hello["names"] if default_registry.get(name)]
-    frames.send(write_fd, {"known": known, "middleware": [name_of(each) for each in around]})
+    send({"known": known, "middleware": [name_of(each) for each in around]})
     while True:
         message = inbox.get()
         task_type = default_registry.get(message["name"])
         assert task_type is not None, message["name"]
-        frames.send(write_fd, frames.pack(_run(task_type, message, hello["max_result_bytes"], around)))
+        send(frames.pack(_run(task_type, message, hello["max_result_bytes"], around)))
 
 
 def _run(task_type: TaskType, message: dict[str, Any], limit: int, around: Sequence[Middleware]) -> Outcome:

@@ -21,7 +21,7 @@ from tasklib.core.outcome import Failed, Outcome
 from tasklib.core.registry import TaskType
 from tasklib.engine.default import init_module
 from tasklib.engine.middleware import Middleware, name_of
-from tasklib.worker.executors import frames, guardian
+from tasklib.worker.executors import frames, guardian, logs
 from tasklib.worker.executors.slots import Slots
 from tasklib.worker.executors.threads import Report, ThreadExecutor
 from tasklib.worker.in_flight import Execution, InFlight, Stop
@@ -166,7 +166,12 @@ class _Child:
                     os.write(self._order, b"x")
 
     def _ask(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        return frames.receive(self._in, self._ended) if frames.send(self._out, message, self._ended) else None
+        """The answer. What the child logs meanwhile, or has logged since, comes before it."""
+        if not frames.send(self._out, message, self._ended):
+            return None
+        while (reply := frames.receive(self._in, self._ended)) is not None and "log" in reply:
+            logs.handle(reply["log"])
+        return reply
 
     def _ending(self) -> str:
         """Waits for the end, and says what it was."""
@@ -206,4 +211,5 @@ def _hello(task_types: Sequence[TaskType], max_result_bytes: int, around: Sequen
         "names": [task_type.name for task_type in task_types],
         "middleware": [name_of(each) for each in around],
         "max_result_bytes": max_result_bytes,
+        "log_levels": logs.levels(),
     }

@@ -16,6 +16,7 @@ const TASK = {
   workerId: null,
   lastWorkerId: null,
   runMs: null,
+  uniqueKey: null,
   lockedUntil: null,
   cancelRequestedAt: null,
   idempotencyKey: null,

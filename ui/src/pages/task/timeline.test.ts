@@ -23,6 +23,7 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     workerId: null,
     lastWorkerId: null,
     runMs: null,
+    uniqueKey: null,
     lockedUntil: null,
     timeoutSeconds: null,
     priority: 0,

@@ -52,6 +52,20 @@ CREATE TABLE {schema}.task_types (
     published_at timestamptz NOT NULL
 );
 
+-- The states of alert rules, one for the whole fleet. Under the empty name: when they were checked last.
+CREATE TABLE {schema}.task_alerts (
+    name varchar NOT NULL PRIMARY KEY,
+    state varchar NOT NULL,
+    since timestamptz NOT NULL,
+    text text NOT NULL,
+    fired_at timestamptz,
+    over_at timestamptz,
+    told boolean NOT NULL,
+    tries integer NOT NULL,
+    try_at timestamptz,
+    version integer NOT NULL
+);
+
 -- The queues of a worker's types, which stood behind the names.
 ALTER TABLE {schema}.task_workers ADD COLUMN queues jsonb NOT NULL DEFAULT '{}';
 UPDATE {schema}.task_workers

@@ -53,6 +53,20 @@ CREATE TABLE task_types (
     published_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The states of alert rules, one for the whole fleet. Under the empty name: when they were checked last.
+CREATE TABLE task_alerts (
+    name TEXT NOT NULL PRIMARY KEY,
+    state TEXT NOT NULL,
+    since TEXT NOT NULL,
+    text TEXT NOT NULL,
+    fired_at TEXT,
+    over_at TEXT,
+    told INTEGER NOT NULL,
+    tries INTEGER NOT NULL,
+    try_at TEXT,
+    version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- The queues of a worker's types, which stood behind the names.
 ALTER TABLE task_workers ADD COLUMN queues TEXT NOT NULL DEFAULT '{}';
 UPDATE task_workers
