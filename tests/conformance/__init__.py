@@ -53,6 +53,7 @@ from tests.conformance.prefetch import Prefetch
 from tests.conformance.races import Races
 from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
+from tests.conformance.schedules import SchedulesKept
 from tests.conformance.schema import Schema
 from tests.conformance.series import Backlog, Series
 from tests.conformance.settling import Settling
@@ -97,6 +98,7 @@ class StoreSuite(
     Audited,
     Waking,
     Strangers,
+    SchedulesKept,
     Schema,
     CheckUps,
     Closing,

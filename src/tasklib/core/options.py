@@ -61,7 +61,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
         if name not in known:
             near = get_close_matches(str(name), known, 1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(sorted(known))}"
-            raise InvalidOption(f"unknown option {_shown(name)}; {hint}", field=str(name))
+            raise InvalidOption(f"unknown option {shown(name)}; {hint}", field=str(name))
 
 
 def check_name(name: object, field: str = "name") -> str:
@@ -77,19 +77,19 @@ def check_delay(value: object, field: str = "delay_seconds") -> float:
     # Compared and not converted: NaN fails the comparison, and an integer may be too large for a float.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST_DELAY_SECONDS:
         limits = f"a number of seconds from 0 to {LONGEST_DELAY_SECONDS:.0f} (100 years)"
-        raise InvalidOption(f"{field} must be {limits}, got {_shown(value)}", field=field)
+        raise InvalidOption(f"{field} must be {limits}, got {shown(value)}", field=field)
     return float(value)
 
 
 def check_run_at(value: object, field: str = "run_at") -> datetime:
     if not isinstance(value, datetime):
-        raise InvalidOption(f"{field} must be a datetime, got {_shown(value)}", field=field)
+        raise InvalidOption(f"{field} must be a datetime, got {shown(value)}", field=field)
     if value.tzinfo is None or value.utcoffset() is None:
         raise InvalidOption(f"{field} must have a time zone, for example datetime.now(UTC)", field=field)
     try:
         return value.astimezone(UTC)
     except OverflowError:
-        raise InvalidOption(f"{field} is out of range: {_shown(value)}", field=field) from None
+        raise InvalidOption(f"{field} is out of range: {shown(value)}", field=field) from None
 
 
 def check_max_retries(value: object) -> int:
@@ -106,21 +106,21 @@ def check_priority(value: object) -> int:
 
 def check_retry(value: object) -> RetryPolicy:
     if not isinstance(value, RetryPolicy):
-        raise InvalidOption(f"retry must be a RetryPolicy, got {_shown(value)}", field="retry")
+        raise InvalidOption(f"retry must be a RetryPolicy, got {shown(value)}", field="retry")
     return value
 
 
 def check_tags(value: object) -> str:
     """Tags as JSON text."""
     if not isinstance(value, Mapping):
-        raise InvalidOption(f"tags must be a mapping of text to JSON values, got {_shown(value)}", field="tags")
+        raise InvalidOption(f"tags must be a mapping of text to JSON values, got {shown(value)}", field="tags")
     return codec.encode(dict(value), field="tags", limit=TAGS_LIMIT)
 
 
 def check_whole(field: str, value: object, low: int, high: int, unit: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidOption(
-            f"{field} must be a whole number from {low} to {high}{unit}, got {_shown(value)}", field=field
+            f"{field} must be a whole number from {low} to {high}{unit}, got {shown(value)}", field=field
         )
     return value
 
@@ -128,16 +128,15 @@ def check_whole(field: str, value: object, low: int, high: int, unit: str = "") 
 def _text(field: str, value: object, limit: int) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= limit:
         length = f" ({len(value)} characters)" if isinstance(value, str) else ""
-        raise InvalidOption(
-            f"{field} must be text of 1 to {limit} characters, got {_shown(value)}{length}", field=field
-        )
+        raise InvalidOption(f"{field} must be text of 1 to {limit} characters, got {shown(value)}{length}", field=field)
     problem = codec.text_problem(value)
     if problem:
         raise InvalidOption(f"{field} {problem}", field=field)
     return value
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """For an error: short, whatever it is."""
     try:
         text = repr(value)
     except Exception:

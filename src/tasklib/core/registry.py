@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from tasklib.core import codec
 from tasklib.core.annotations import adapter_config, field_name, is_loose, plain_type, refusal, resolved_hints
+from tasklib.core.cron import Timing
 from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
 from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, check_name, check_options
 from tasklib.core.retry import RetryPolicy
@@ -42,11 +43,16 @@ class TaskOptions:
     executor: Executor = "auto"
     queue: str = DEFAULT_QUEUE
     """A label by which workers choose what they serve."""
+    schedule: Timing | None = None
+    """Workers see to it that it is submitted at these times, without arguments."""
 
     def __post_init__(self) -> None:
         own = ("max_retries", "timeout_seconds", "priority", "tags", "retry")
         check_options({name: getattr(self, name) for name in own})
         check_name(self.queue, "queue")
+        if self.schedule is not None and not isinstance(self.schedule, Timing):
+            reason = f"schedule must be cron(...) or every(...), got {self.schedule!r:.60}"
+            raise TaskDefinitionError(reason, field="schedule")
         if self.executor not in ("auto", "process"):
             raise TaskDefinitionError(f"executor must be 'auto' or 'process', got {self.executor!r}", field="executor")
 

@@ -11,6 +11,7 @@ IDEM = "tasks.idem."
 CONTROL = "tasks.control."
 WORKER = "tasks.worker."
 TYPE = "tasks.type."
+SCHEDULE = "tasks.schedule."
 COUNT = "tasks.count."
 TOKEN = "tasks.token."
 AUDIT = "tasks.audit."
@@ -53,6 +54,10 @@ def worker(worker_id: str) -> str:
 
 def task_type(name: str) -> str:
     return TYPE + token_of(name)
+
+
+def schedule(name: str) -> str:
+    return SCHEDULE + token_of(name)
 
 
 def token(token_id: str) -> str:

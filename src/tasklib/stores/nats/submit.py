@@ -184,6 +184,14 @@ class _Slice:
         del self._left[task_id]
 
 
+def task_writes(kv: KeyValueStore, task: NewTask) -> list[Write]:
+    """A task and its key, both new, for somebody else's batch."""
+    write = write_of(new_record(task, kv.clock.now()))
+    kv.check_size(len(write.data), "payload")
+    key = task.idempotency_key
+    return [write] if key is None else [Write(keys.idem(key), 0, idem_entry(task.id)), write]
+
+
 def half_written(entry: Entry) -> Write | None:
     """The task that a key's entry was written for, if it holds the whole of it."""
     record = decode(entry.data, 0)

@@ -12,6 +12,7 @@ from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.limits import ControlChange, Controls
 from tasklib.core.published import PublishedType
+from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.listeners import Listeners
 from tasklib.stores.sql import (
@@ -21,6 +22,7 @@ from tasklib.stores.sql import (
     lists,
     reads,
     restore,
+    schedules,
     settle,
     submit,
     task_types,
@@ -37,6 +39,7 @@ from tasklib.stores.values import (
     Claimed,
     ClaimRequest,
     Count,
+    DueSchedules,
     EndedCursor,
     EndedPage,
     Extension,
@@ -213,6 +216,26 @@ class SqlStore(ABC):
 
     async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
         return await self._driver.write(lambda: controls.change_control(change, audit))
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+
+    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
+        return await self._driver.read(lambda: schedules.schedules(names))
+
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        return await self._driver.read(lambda: schedules.due_schedules(limit))
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
+    ) -> list[Sequence[Inserted] | None]:
+        return await self._driver.write(lambda: schedules.write_schedules(writes, audit, wait=wait)) if writes else []
+
+    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        return await self._driver.write(lambda: schedules.delete_schedule(name, version, audit))
+
+    async def keep_schedules(self, names: Sequence[str]) -> None:
+        if names:
+            await self._driver.write(lambda: schedules.keep_schedules(names))
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 
