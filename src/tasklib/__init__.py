@@ -80,6 +80,7 @@ from tasklib.core.task import (
     is_running,
     is_terminal,
 )
+from tasklib.core.unique import Unique, debounce, throttle
 from tasklib.engine.config import Config
 from tasklib.engine.current import RunningTask, current_task
 from tasklib.engine.default import init
@@ -148,6 +149,7 @@ __all__ = [
     "TaskTimedOut",
     "TaskValidationError",
     "TaskWorker",
+    "Unique",
     "Unsupported",
     "WaitTimeout",
     "WorkerExhausted",
@@ -156,6 +158,7 @@ __all__ = [
     "cancel_task_async",
     "cron",
     "current_task",
+    "debounce",
     "delete_task",
     "delete_task_async",
     "every",
@@ -180,6 +183,7 @@ __all__ = [
     "submit_task",
     "submit_task_sync",
     "task",
+    "throttle",
     "tq",
     "wait_for",
     "wait_for_async",

@@ -58,6 +58,7 @@ from tests.conformance.schema import Schema
 from tests.conformance.series import Backlog, Series
 from tests.conformance.settling import Settling
 from tests.conformance.submitting import Submitting
+from tests.conformance.unique import UniqueTasks
 from tests.conformance.unknown_states import Strangers
 from tests.conformance.values import Values
 from tests.conformance.waking import Waking
@@ -68,6 +69,7 @@ class StoreSuite(
     Submitting,
     Batches,
     Keys,
+    UniqueTasks,
     Values,
     Claiming,
     DueTimes,

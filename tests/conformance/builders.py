@@ -19,6 +19,7 @@ from tasklib.core.lifecycle import Phase
 from tasklib.core.outcome import Cancelled, Completed, Failed, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Claim, NewTask, Task
+from tasklib.core.unique import Unique
 from tasklib.stores.protocol import Store
 from tasklib.stores.values import Claimed, ClaimRequest, Held, WorkerHeartbeat
 
@@ -61,6 +62,7 @@ def new_task(
     key: str | None = None,
     retry_policy: RetryPolicy | None = None,
     trace: str | None = None,
+    unique: Unique | None = None,
 ) -> NewTask:
     return NewTask(
         id=id or next_id(),
@@ -75,6 +77,7 @@ def new_task(
         idempotency_key=key,
         retry_policy=retry_policy.to_json() if retry_policy else None,
         trace=trace,
+        unique_rule=unique,
     )
 
 

@@ -19,6 +19,7 @@ from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_options, ch
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
+from tasklib.core.unique import Unique
 from tasklib.engine import task_log
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
@@ -95,7 +96,7 @@ class Submitter(Generic[P, R]):
         return call_of(self._task_type, arguments, self._options)
 
     def _handle(self, inserted: Inserted | Submitted, engine: Engine) -> TaskHandle[R]:
-        return TaskHandle(inserted.id, inserted.created, self._task_type, engine)
+        return TaskHandle(inserted.id, inserted.created, self._task_type, engine, inserted.replaced)
 
 
 class TaskFunction(Submitter[P, R], Generic[P, C, R]):
@@ -152,6 +153,7 @@ def task(
     executor: Executor = ...,
     queue: str = ...,
     schedule: Timing | None = ...,
+    unique: Unique | Callable[[Any], str | Unique | None] | None = ...,
     registry: Registry = ...,
 ) -> _Decorator: ...
 def task(
@@ -167,6 +169,7 @@ def task(
     executor: Executor = "auto",
     queue: str = DEFAULT_QUEUE,
     schedule: Timing | None = None,
+    unique: Unique | Callable[[Any], str | Unique | None] | None = None,
     registry: Registry = default_registry,
 ) -> TaskFunction[..., Any, Any] | _Decorator:
     """Makes a function a task: `@task`, or `@task(max_retries=5, timeout_seconds=30)`."""
@@ -179,6 +182,7 @@ def task(
         executor=executor,
         queue=queue,
         schedule=schedule,
+        unique=unique,
     )
     if function is None:
         return _Decorator(name, options, registry)

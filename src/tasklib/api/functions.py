@@ -13,12 +13,14 @@ from pydantic import BaseModel
 from tasklib.api.decorator import TaskFunction, call_of, ids_of, submit_many_blocking, submit_sync
 from tasklib.api.sync import run_sync
 from tasklib.api.waiting import wait_for_task
+from tasklib.core.checks import check_whole
 from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import RESERVED, SubmitOptions, check_options, check_tags, check_whole
+from tasklib.core.options import RESERVED, SubmitOptions, check_options, check_tags
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import Task, TaskState
+from tasklib.core.unique import Unique
 from tasklib.engine.default import default_engine
 from tasklib.engine.submission import Call
 from tasklib.stores.values import Filter
@@ -41,6 +43,7 @@ def _signature(
     priority: int | None = None,
     tags: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
+    unique: Unique | None = None,
     connection: object | None = None,
     **kwargs: Any,
 ) -> None:

@@ -24,9 +24,11 @@ class TaskHandle(Generic[R_co]):
 
     id: UUID
     created: bool
-    """False: the idempotency key was known, and this is the task it stands for."""
+    """False: the idempotency key or the unique key was known, and this is the task it stands for."""
     _task_type: TaskType = field(repr=False)
     _engine: Engine = field(repr=False)
+    replaced: bool = False
+    """That task had not started, and has taken over what was submitted."""
 
     async def get_async(self) -> Task:
         return await self._engine.get_or_raise(self.id)

@@ -16,11 +16,12 @@ from tasklib.api.options import ManagerOptions, from_attempts
 from tasklib.api.sync import run_sync
 from tasklib.core import codec
 from tasklib.core.bytes_json import pack, unpack
+from tasklib.core.checks import INT32, check_delay, check_whole
 from tasklib.core.claims import check_lease, check_worker_id
 from tasklib.core.durations import Seconds
 from tasklib.core.errors import InvalidOption, InvalidTask, InvalidValue, StoreClosed, TaskNotFound
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import INT32, check_delay, check_key, check_name, check_whole
+from tasklib.core.options import check_key, check_name
 from tasklib.core.outcome import Completed, Failed, Outcome, Released
 from tasklib.core.registry import default_registry
 from tasklib.core.task import Task, TaskState

@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, TypedDict
 
 from pydantic.alias_generators import to_camel, to_snake
 
+from tasklib.core.checks import INT32, check_whole
 from tasklib.core.durations import Seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.options import (
-    INT32,
     CamelOptions,
     CommonOptions,
     SubmitOptions,
     check_options,
     check_run_at,
     check_tags,
-    check_whole,
     refuse_unknown,
 )
 
@@ -75,6 +75,8 @@ def to_json(given: Mapping[str, Any]) -> str:
         options["max_attempts"] = options.pop("max_retries") + 1
     if "run_at" in options:
         options["run_after"] = options.pop("run_at").isoformat()
+    if "unique" in options:
+        options["unique"] = {to_camel(name): value for name, value in asdict(options["unique"]).items()}
     texts = {name: check_tags(value) if name == "tags" else json.dumps(value) for name, value in options.items()}
     members = ",".join(f'"{to_camel(name)}":{text}' for name, text in texts.items())
     return f"{{{members}}}"

@@ -16,11 +16,12 @@ from tasklib.api.decorator import submit_sync
 from tasklib.api.options import CamelSettings, EnqueueOptions, enqueue_options, settings
 from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.core import codec
+from tasklib.core.checks import INT32, check_whole
 from tasklib.core.cron import Timing, every
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidConfig, InvalidOption
 from tasklib.core.ids import as_task_id
-from tasklib.core.options import INT32, check_name, check_timeout, check_whole
+from tasklib.core.options import check_name, check_timeout
 from tasklib.core.registry import PayloadModel, Registry, default_registry, define_handler, encode_payload
 from tasklib.core.task import Task
 from tasklib.engine.config import Config

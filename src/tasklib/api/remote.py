@@ -38,19 +38,22 @@ _WHOLE = "payload,result,error,history"
 class RemoteTask(UUID):
     """The id of a task that was submitted over HTTP, and what the server said of the submit."""
 
-    __slots__ = ("created", "validated")
+    __slots__ = ("created", "replaced", "validated")
     created: bool
+    replaced: bool
     """False: the idempotency key was known, and this is the task it stands for."""
     validated: bool
     """False: the arguments were not checked, because no worker has told what the type takes."""
 
-    def __init__(self, task_id: str, *, created: bool, validated: bool) -> None:
+    def __init__(self, task_id: str, *, created: bool, validated: bool, replaced: bool = False) -> None:
         super().__init__(task_id)
         object.__setattr__(self, "created", created)
+        object.__setattr__(self, "replaced", replaced)
         object.__setattr__(self, "validated", validated)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(RemoteTask, str(self), created=self.created, validated=self.validated), ()
+        told = {"created": self.created, "validated": self.validated, "replaced": self.replaced}
+        return partial(RemoteTask, str(self), **told), ()
 
 
 class RemoteQueue:
@@ -82,7 +85,8 @@ class RemoteQueue:
         text = codec.encode(payload, field="payload", limit=LARGEST_BODY_BYTES)
         body = f'{{"type":{json.dumps(name)},"payload":{text},"options":{to_json(options)}}}'
         answer = await self._call("POST", "/api/tasks", body=body)
-        return RemoteTask(answer["id"], created="payload" not in answer, validated=answer["validated"])
+        told = {"validated": answer["validated"], "replaced": answer.get("replaced", False)}
+        return RemoteTask(answer["id"], created="payload" not in answer, **told)
 
     def submit(self, name: str, payload: Any, **options: Unpack[RemoteOptions]) -> RemoteTask:
         """Stores a task; returns once the server has committed it. With a key it is safe to send again."""
@@ -259,6 +263,7 @@ def _task(shown: dict[str, Any]) -> Task:
         history=shown["history"],
         last_worker_id=shown.get("lastWorkerId"),
         run_ms=shown.get("runMs"),
+        unique_key=shown.get("uniqueKey"),
     )
 
 

@@ -16,8 +16,8 @@ from tasklib.cli.output import Printer
 from tasklib.cli.progress import progress_bar
 from tasklib.cli.session import Session
 from tasklib.cli.times import duration, span
+from tasklib.core.checks import check_delay
 from tasklib.core.errors import InvalidInput, TaskConflict, TaskNotFound
-from tasklib.core.options import check_delay
 from tasklib.core.task import Task, TaskState
 from tasklib.engine import bulk
 from tasklib.engine.bulk import Action

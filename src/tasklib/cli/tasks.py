@@ -6,7 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import typer
@@ -22,10 +22,12 @@ from tasklib.cli.session import Session
 from tasklib.cli.times import absolute, duration, instant
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
 from tasklib.core import codec
+from tasklib.core.checks import check_delay
 from tasklib.core.errors import InvalidInput, InvalidOption
-from tasklib.core.options import SubmitOptions, check_delay, check_options
+from tasklib.core.options import SubmitOptions, check_options
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
+from tasklib.core.unique import Unique, debounce, throttle
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import Call, check
 from tasklib.stores.values import SEARCHED_TASKS, Filter, Page
@@ -87,6 +89,33 @@ def submit(
         str | None,
         typer.Option("--key", "-k", metavar="TEXT", help="Idempotency key: submits with the same key make one task."),
     ] = None,
+    unique: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="One task of its type for this key; later submits join it.")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="With --unique: until it has started or finished (which is the default)."),
+    ] = None,
+    replace: Annotated[
+        bool, typer.Option(help="With --unique: what has not started takes over these arguments.")
+    ] = False,
+    debounce_for: Annotated[
+        float | None,
+        typer.Option(
+            "--debounce",
+            parser=duration,
+            metavar="DURATION",
+            help="With --unique: start so long after the latest.",
+        ),
+    ] = None,
+    at_most: Annotated[
+        float | None,
+        typer.Option(parser=duration, metavar="DURATION", help="With --debounce: not later than this after the first."),
+    ] = None,
+    throttle_for: Annotated[
+        float | None,
+        typer.Option("--throttle", parser=duration, metavar="DURATION", help="With --unique: one in this time."),
+    ] = None,
     module: Annotated[
         list[str] | None,
         typer.Option(
@@ -111,6 +140,7 @@ def submit(
             priority=priority,
             tags=pairs(tag, "--tag") if tag else None,
             idempotency_key=key,
+            unique=_unique(unique, until, replace, debounce_for, at_most, throttle_for),
         )
     )
     task_type = None
@@ -126,11 +156,13 @@ def submit(
             f"The arguments were not checked: no worker has told what {name} takes; --module says where it is defined."
         )
     if session.out.as_json:
-        session.out.data({"id": submitted.id, "created": submitted.created, "validated": submitted.validated})
+        told = {name: getattr(submitted, name) for name in ("id", "created", "replaced", "validated")}
+        session.out.data(told)
         return
     session.out.line(str(submitted.id))
     if not submitted.created:
-        session.out.note(f"The key {key} was known: this is the task it stands for.")
+        taken = "; it has taken over these arguments" if submitted.replaced else ""
+        session.out.note(f"The key {unique or key} was known: this is the task it stands for{taken}.")
     session.out.hint(f"See how it fares:  tasklib show {submitted.id}")
 
 
@@ -253,6 +285,26 @@ def wait(
         reason = last_line(task.error) if task.error is not None else "no error was recorded"
         session.out.error(f"task {task.id} ({task.name}) is {task.state}: {reason}", f"task_{task.state}", Exit.FAILED)
     raise typer.Exit(Exit.FAILED)
+
+
+def _unique(
+    key: str | None,
+    until: str | None,
+    replace: bool,
+    debounce_for: float | None,
+    at_most: float | None,
+    throttle_for: float | None,
+) -> Unique | None:
+    if key is None:
+        if until or replace or debounce_for is not None or at_most is not None or throttle_for is not None:
+            raise typer.BadParameter("--until, --replace, --debounce, --at-most and --throttle take --unique")
+        return None
+    if throttle_for is not None:
+        return throttle(key, throttle_for)
+    if debounce_for is not None:
+        return debounce(key, debounce_for, at_most)
+    conflict: Literal["join", "replace"] = "replace" if replace else "join"
+    return Unique(key, until=cast(Any, until or "finished"), conflict=conflict, at_most=at_most)
 
 
 def _payload(text: str | None, words: list[str] | None) -> Any:

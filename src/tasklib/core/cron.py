@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
+from tasklib.core.checks import shown
 from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import InvalidOption
-from tasklib.core.options import shown
 
 Missed: TypeAlias = Literal["latest", "all", "none"]
 Overlap: TypeAlias = Literal["allow", "skip", "wait", "replace"]

@@ -8,14 +8,13 @@ from difflib import get_close_matches
 from typing import Any, TypedDict, cast
 
 from tasklib.core import codec
+from tasklib.core.checks import INT32, KEY_LIMIT, check_delay, check_text, check_whole, shown
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidOption
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.unique import Unique
 
 NAME_LIMIT = 255
-KEY_LIMIT = 255
-INT32 = 2**31 - 1
-LONGEST_DELAY_SECONDS = 100 * 366 * 86400.0
 TAGS_LIMIT = 16 * 1024
 DEFAULT_QUEUE = "default"
 """Of task types that say no other."""
@@ -28,6 +27,7 @@ class CommonOptions(TypedDict, total=False):
     priority: int | None
     tags: Mapping[str, Any] | None
     idempotency_key: str | None
+    unique: Unique | None
 
 
 class CamelOptions(TypedDict, total=False):
@@ -65,20 +65,19 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def check_name(name: object, field: str = "name") -> str:
-    return _text(field, name, NAME_LIMIT)
+    return check_text(field, name, NAME_LIMIT)
 
 
 def check_key(key: object) -> str:
-    return _text("idempotency_key", key, KEY_LIMIT)
+    return check_text("idempotency_key", key, KEY_LIMIT)
 
 
-def check_delay(value: object, field: str = "delay_seconds") -> float:
-    value = in_seconds(value)
-    # Compared and not converted: NaN fails the comparison, and an integer may be too large for a float.
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST_DELAY_SECONDS:
-        limits = f"a number of seconds from 0 to {LONGEST_DELAY_SECONDS:.0f} (100 years)"
-        raise InvalidOption(f"{field} must be {limits}, got {shown(value)}", field=field)
-    return float(value)
+def check_unique(value: object) -> Unique:
+    if not isinstance(value, Unique):
+        raise InvalidOption(
+            f"unique must be Unique(...), debounce(...) or throttle(...), got {shown(value)}", field="unique"
+        )
+    return value
 
 
 def check_run_at(value: object, field: str = "run_at") -> datetime:
@@ -117,33 +116,6 @@ def check_tags(value: object) -> str:
     return codec.encode(dict(value), field="tags", limit=TAGS_LIMIT)
 
 
-def check_whole(field: str, value: object, low: int, high: int, unit: str = "") -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidOption(
-            f"{field} must be a whole number from {low} to {high}{unit}, got {shown(value)}", field=field
-        )
-    return value
-
-
-def _text(field: str, value: object, limit: int) -> str:
-    if not isinstance(value, str) or not 1 <= len(value) <= limit:
-        length = f" ({len(value)} characters)" if isinstance(value, str) else ""
-        raise InvalidOption(f"{field} must be text of 1 to {limit} characters, got {shown(value)}{length}", field=field)
-    problem = codec.text_problem(value)
-    if problem:
-        raise InvalidOption(f"{field} {problem}", field=field)
-    return value
-
-
-def shown(value: object) -> str:
-    """For an error: short, whatever it is."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _checked_tags(value: Mapping[str, Any]) -> Mapping[str, Any]:
     check_tags(value)
     return value
@@ -154,6 +126,7 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "priority": check_priority,
     "tags": _checked_tags,
     "idempotency_key": check_key,
+    "unique": check_unique,
     "delay_seconds": check_delay,
     "run_at": check_run_at,
     "max_retries": check_max_retries,

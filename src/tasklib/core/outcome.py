@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from tasklib.core.checks import check_delay
 from tasklib.core.durations import Seconds
-from tasklib.core.options import check_delay
 
 
 class Completed(NamedTuple):

@@ -13,8 +13,9 @@ from pydantic.json_schema import PydanticJsonSchemaWarning
 
 from tasklib.core import codec
 from tasklib.core.errors import TaskLibError
-from tasklib.core.registry import TaskOptions, TaskType
+from tasklib.core.registry import COMPUTED, TaskOptions, TaskType
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.unique import Unique
 
 _OPTIONS = ("max_retries", "timeout_seconds", "priority", "tags")
 
@@ -34,6 +35,7 @@ class PublishedType(NamedTuple):
             return TaskOptions(
                 **{name: found[name] for name in _OPTIONS if name in found},
                 retry=None if retry is None else RetryPolicy.from_json(json.dumps(retry)),
+                unique=Unique(**unique) if isinstance(unique := found.get("unique"), dict) else unique and COMPUTED,
             )
         except (ValueError, AttributeError, TypeError):
             return TaskOptions()
@@ -47,6 +49,7 @@ def _options(own: TaskOptions) -> str:
     options: dict[str, Any] = {name: getattr(own, name) for name in _OPTIONS}
     options["tags"] = dict(own.tags)
     options["retry"] = None if own.retry is None else asdict(own.retry)
+    options["unique"] = asdict(own.unique) if isinstance(own.unique, Unique) else own.unique and COMPUTED
     return codec.encode(options, field="options")
 
 

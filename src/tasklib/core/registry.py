@@ -7,7 +7,7 @@ import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
@@ -16,11 +16,14 @@ from pydantic_core import PydanticSerializationError
 from tasklib.core import codec
 from tasklib.core.annotations import adapter_config, field_name, is_loose, plain_type, refusal, resolved_hints
 from tasklib.core.cron import Timing
-from tasklib.core.errors import InvalidValue, TaskDefinitionError, TaskValidationError
-from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, check_name, check_options
+from tasklib.core.errors import InvalidOption, InvalidValue, TaskDefinitionError, TaskValidationError
+from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, check_name, check_options, check_unique
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.unique import Unique
 
 Executor = Literal["auto", "process"]
+UniqueOption: TypeAlias = Unique | Callable[[Any], str | Unique | None] | Literal["computed"]
+COMPUTED: Literal["computed"] = "computed"
 
 _CONFIG = ConfigDict(
     extra="forbid",
@@ -45,6 +48,9 @@ class TaskOptions:
     """A label by which workers choose what they serve."""
     schedule: Timing | None = None
     """Workers see to it that it is submitted at these times, without arguments."""
+    unique: UniqueOption | None = None
+    """One rule for all tasks of the type, or a function from the arguments to the key or the rule. `COMPUTED`: there is
+    such a function, where the code is."""
 
     def __post_init__(self) -> None:
         own = ("max_retries", "timeout_seconds", "priority", "tags", "retry")
@@ -53,6 +59,8 @@ class TaskOptions:
         if self.schedule is not None and not isinstance(self.schedule, Timing):
             reason = f"schedule must be cron(...) or every(...), got {self.schedule!r:.60}"
             raise TaskDefinitionError(reason, field="schedule")
+        if self.unique is not None and self.unique != COMPUTED and not callable(self.unique):
+            check_unique(self.unique)
         if self.executor not in ("auto", "process"):
             raise TaskDefinitionError(f"executor must be 'auto' or 'process', got {self.executor!r}", field="executor")
 
@@ -141,6 +149,19 @@ class TaskType:
         if self.parameters:
             values = {self.parameters.get(name, name): value for name, value in values.items()}
         return {**values, **model.__pydantic_extra__} if model.__pydantic_extra__ else values
+
+    def unique_rule(self, text: str) -> Unique | None:
+        """What the type's own function says of the stored arguments."""
+        rule = self.options.unique
+        if not callable(rule):
+            return None
+        model = self.params.__pydantic_validator__.validate_json(text)
+        try:
+            found = rule(model.root if self.takes_payload else model)
+        except Exception as error:  # it is the user's
+            reason = f"{type(error).__name__}: {error}"
+            raise InvalidOption(f"unique: the function of {self.name} failed: {reason}", field="unique") from error
+        return Unique(found) if isinstance(found, str) else None if found is None else check_unique(found)
 
     def encode_result(self, value: Any, limit: int = codec.MAX_BYTES) -> str:
         """The stored form of a result. Raises InvalidValue with the reason: it does not fit its annotation, or

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core import codec
-from tasklib.core.cron import Timing, timing_of
+from tasklib.core.checks import KEY_LIMIT
+from tasklib.core.cron import Overlap, Timing, timing_of
 from tasklib.core.errors import TaskLibError
-from tasklib.core.options import KEY_LIMIT
 from tasklib.core.task import NewTask
+from tasklib.core.unique import Conflict, Unique, Until
 
 RUNS_KEPT = 20
 """So many of its latest tasks a schedule remembers."""
@@ -29,6 +30,12 @@ SCHEDULE_TAG, SLOT_TAG = "schedule", "slot"
 """Tags of the tasks that a schedule submits."""
 
 _OPTIONS = ("max_retries", "timeout_seconds", "priority")
+_OVERLAP: dict[Overlap, tuple[Until, Conflict]] = {
+    "skip": ("finished", "join"),
+    "wait": ("started", "join"),
+    "replace": ("started", "replace"),
+}
+"""Until when a task of the schedule is the only one, and what becomes of one that comes before that."""
 
 
 class Run(NamedTuple):
@@ -54,6 +61,7 @@ class Definition:
         options = {name: getattr(task, name) for name in _OPTIONS}
         options["tags"] = json.loads(task.tags)
         options["retry"] = None if task.retry_policy is None else json.loads(task.retry_policy)
+        options["unique"] = None if task.unique_rule is None else asdict(task.unique_rule)
         about = {**self.timing.as_json(), "type": task.name, "payload": json.loads(task.kwargs), "options": options}
         return codec.encode(about, field="schedule")
 
@@ -62,7 +70,7 @@ def definition_of(found: Any) -> Definition | None:
     """None: there is none, or somebody edited it into something else."""
     try:
         options = found["options"]
-        retry = options.get("retry")
+        retry, unique = options.get("retry"), options.get("unique")
         task = NewTask(
             UUID(int=0),
             found["type"],
@@ -70,6 +78,7 @@ def definition_of(found: Any) -> Definition | None:
             **{name: options[name] for name in _OPTIONS},
             tags=codec.encode(options["tags"], field="tags"),
             retry_policy=None if retry is None else codec.encode(retry, field="retry"),
+            unique_rule=None if unique is None else Unique(**unique),
         )
         return Definition(timing_of(found), task)
     except (TaskLibError, TypeError, KeyError, AttributeError):
@@ -172,9 +181,8 @@ def fire(schedule: Schedule, now: datetime, new_ids: Callable[[int], Sequence[UU
     return ScheduleWrite(after, tasks, slots, now)
 
 
-def task_of(schedule: Schedule, slot: datetime, task_id: UUID, *, by_hand: bool = False) -> NewTask:
-    """The task of one time. The time is in its key: whoever fires it again finds that task. `by_hand`: it is none of
-    the schedule's own times, and due at once."""
+def task_of(schedule: Schedule, slot: datetime, task_id: UUID) -> NewTask:
+    """The task of one time. The time is in its key: whoever fires it again finds that task."""
     definition = schedule.definition
     assert definition is not None
     task, timing = definition.task, definition.timing
@@ -182,17 +190,30 @@ def task_of(schedule: Schedule, slot: datetime, task_id: UUID, *, by_hand: bool 
     delay = timedelta(seconds=timing.jitter * _share(schedule.name, slot))
     return task._replace(
         id=task_id,
-        run_at=None if by_hand else slot + delay,
+        delay_seconds=None,
+        run_at=slot + delay,
         tags=codec.encode(tags, field="tags"),
-        idempotency_key=None if by_hand else slot_key(schedule.name, slot),
+        idempotency_key=_key(schedule.name, f":{_written(slot)}"),
+        unique_rule=task.unique_rule if timing.overlap == "allow" else _overlap_rule(schedule.name, timing.overlap),
     )
 
 
-def slot_key(name: str, slot: datetime) -> str:
-    key = f"schedule:{name}:{_written(slot)}"
+def task_by_hand(schedule: Schedule, slot: datetime, task_id: UUID) -> NewTask:
+    """Of a time that is none of the schedule's own, and beside whatever runs."""
+    task = task_of(schedule, slot, task_id)
+    return task._replace(run_at=None, idempotency_key=None, unique_rule=None)
+
+
+def _overlap_rule(name: str, overlap: Overlap) -> Unique:
+    until, conflict = _OVERLAP[overlap]
+    return Unique(_key(name), until=until, conflict=conflict)
+
+
+def _key(name: str, more: str = "") -> str:
+    key = f"schedule:{name}{more}"
     if len(key) <= KEY_LIMIT:
         return key
-    return f"schedule:{hashlib.sha256(name.encode()).hexdigest()}:{_written(slot)}"
+    return f"schedule:{hashlib.sha256(name.encode()).hexdigest()}{more}"
 
 
 def slot_of(tags: Mapping[str, Any]) -> datetime | None:

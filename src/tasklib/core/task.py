@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tasklib.core.errors import WaitTimeout
 from tasklib.core.redact import mask_text
+from tasklib.core.unique import Unique
 
 
 class TaskState(StrEnum):
@@ -37,6 +38,7 @@ class NewTask(NamedTuple):
     idempotency_key: str | None = None
     retry_policy: str | None = None
     trace: str | None = None
+    unique_rule: Unique | None = None
 
 
 class Claim(NamedTuple):
@@ -104,6 +106,9 @@ class Task:
     """Who ran the latest attempt that is over; `worker_id` is set only while one runs."""
     run_ms: int | None = None
     """How long its handler ran. None: it runs, or nobody knows, because its worker was lost."""
+    unique_key: str | None = None
+    """No other task of its type has it; cleared when it stops being unique."""
+    unique_until: str | None = None
 
     @property
     def attempts(self) -> int:

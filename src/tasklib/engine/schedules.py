@@ -14,11 +14,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from tasklib.core.checks import check_whole
 from tasklib.core.cron import Timing
 from tasklib.core.errors import TRANSIENT, InvalidOption, ScheduleConflict, ScheduleNotFound, TaskLibError
-from tasklib.core.options import check_name, check_run_at, check_whole
+from tasklib.core.options import check_name, check_run_at
 from tasklib.core.registry import TaskType
-from tasklib.core.schedules import Definition, Schedule, ScheduleWrite, fire, task_of
+from tasklib.core.schedules import Definition, Schedule, ScheduleWrite, fire, task_by_hand, task_of
 from tasklib.engine import task_log
 from tasklib.engine.submission import Call, new_ids, template
 from tasklib.stores.protocol import ScheduleStore
@@ -137,7 +138,7 @@ class Schedules:
             schedule, now = await self.get(name), await self._now()
             if schedule.definition is None:
                 raise ScheduleConflict(f"{name}: its definition cannot be read")
-            task = task_of(schedule, now, new_ids(1)[0], by_hand=True)
+            task = task_by_hand(schedule, now, new_ids(1)[0])
             [inserted] = await store.write_schedules([ScheduleWrite(schedule, [task], [now], now)], audit=audit)
             if inserted is not None:
                 task_log.enqueued([task], inserted)
@@ -161,7 +162,8 @@ class Schedules:
         for place in range(0, len(slots), _BATCH):
             part = slots[place : place + _BATCH]
             made = zip(part, new_ids(len(part)), strict=True)
-            ids += [each.id for each in await self._engine.insert([task_of(schedule, *each) for each in made])]
+            tasks = [task_of(schedule, *each)._replace(unique_rule=None) for each in made]
+            ids += [each.id for each in await self._engine.insert(tasks)]
         return ids
 
     # -- workers ------------------------------------------------------------------------------------------------------
@@ -259,7 +261,10 @@ def definition(call: Call, timing: Timing, engine: Engine, published: Any = None
             raise InvalidOption(f"{name}: the times and keys of a schedule's tasks are its own", field=name)
     if not isinstance(timing, Timing):
         raise InvalidOption(f"schedule must be cron(...) or every(...), got {timing!r:.60}", field="schedule")
-    return Definition(timing, template(call, published, engine.config)._replace(id=UUID(int=0)))
+    task = template(call, published, engine.config)._replace(id=UUID(int=0))
+    if timing.overlap != "allow" and task.unique_rule is not None:
+        raise InvalidOption("overlap: the task is unique by a rule of its own; give one of the two", field="overlap")
+    return Definition(timing, task)
 
 
 def same(one: Definition | None, other: Definition | None) -> bool:

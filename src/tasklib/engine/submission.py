@@ -26,6 +26,7 @@ from tasklib.core.registry import TaskOptions, TaskType
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.schemas import argument_schema
 from tasklib.core.task import NewTask
+from tasklib.core.unique import Unique, delay_of
 from tasklib.engine import tracing
 from tasklib.engine.config import Config
 from tasklib.engine.middleware import before_submit
@@ -96,9 +97,11 @@ class Prepared(NamedTuple):
 class Submitted(NamedTuple):
     id: UUID
     created: bool
-    """False: the idempotency key was known, and this is the task it stands for."""
+    """False: the idempotency key or the unique key was known, and this is the task it stands for."""
     created_at: datetime | None
     """Only where it was asked for."""
+    replaced: bool
+    """That task has not started, and has taken over what was submitted."""
     validated: bool
 
 
@@ -117,13 +120,18 @@ def template(call: Call, published: PublishedType | None, config: Config) -> New
 def _prepared(call: Call, published: PublishedType | None, config: Config) -> Prepared:
     payload, own, validated = _fitted(call, published, config.max_payload_bytes)
     new = NewTask(_ids.next(1)[0], call.name, payload, **_alike(call.options, own, config))
+    rule = _unique_rule(call, own, payload)
+    if rule is not None:
+        new = _as_unique(new, rule)
     return Prepared(before_submit(config.middleware, new) if config.middleware else new, validated)
 
 
 def check(call: Call, config: Config) -> None:
     """Raises what can be told without a look at the queue."""
     _, own, _ = _fitted(call, None, config.max_payload_bytes)
-    _alike(call.options, own, config)
+    alike = _alike(call.options, own, config)
+    if "unique" in call.options:
+        _as_unique(NewTask(UUID(int=0), call.name, "", **alike), call.options["unique"])  # type: ignore[arg-type]
 
 
 def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Config) -> Sequence[NewTask]:
@@ -137,6 +145,8 @@ def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Con
         return []
     ids = _ids.next(len(payloads))
     first = NewTask(ids[0], call.name, payloads[0], **alike)
+    if call.options.get("unique") or call.task_type.options.unique is not None:
+        return _unique_batch(call, first, ids, payloads, config)
     columns: dict[str, Sequence[Any]] = {"id": ids, "kwargs": payloads}
     if config.middleware:
         columns["tags"] = [before_submit(config.middleware, each).tags for each in ColumnBatch(first, **columns)]
@@ -174,7 +184,44 @@ def _alike(options: SubmitOptions, own: TaskOptions, config: Config) -> dict[str
         "retry": own.retry,
         **options,
     }
+    chosen.pop("unique", None)
     retry, tags = chosen.pop("retry"), {**own.tags, **chosen.pop("tags", {})}
     chosen["retry_policy"] = None if retry is None else retry.to_json()
     chosen["tags"] = check_tags(tags) if tags else "{}"
     return chosen
+
+
+def _unique_rule(call: Call, own: TaskOptions, payload: str) -> Unique | None:
+    """What the caller says; else what the type says of these arguments."""
+    given = call.options.get("unique")
+    if given is not None:
+        return given
+    if own.unique is None or isinstance(own.unique, Unique):
+        return own.unique
+    if call.task_type is None:
+        reason = f"{call.name} makes its key by code that is not here; give unique= with the submit"
+        raise InvalidOption(f"unique: {reason}", field="unique")
+    return call.task_type.unique_rule(payload)
+
+
+def _as_unique(new: NewTask, rule: Unique) -> NewTask:
+    delay = delay_of(rule)
+    if delay is None:
+        return new._replace(unique_rule=rule)
+    if new.delay_seconds is not None or new.run_at is not None:
+        raise InvalidOption("unique: a debounce says when the task runs: no delay_seconds, no run_at", field="unique")
+    return new._replace(unique_rule=rule, delay_seconds=delay)
+
+
+def _unique_batch(
+    call: Call, first: NewTask, ids: Sequence[UUID], payloads: Sequence[str], config: Config
+) -> Sequence[NewTask]:
+    """Task by task: each may have a key of its own."""
+    assert call.task_type is not None
+    tasks = []
+    for task_id, payload, trace in zip(ids, payloads, tracing.submitted(call.name, ids), strict=True):
+        new = first._replace(id=task_id, kwargs=payload, trace=trace)
+        rule = _unique_rule(call, call.task_type.options, payload)
+        new = new if rule is None else _as_unique(new, rule)
+        tasks.append(before_submit(config.middleware, new) if config.middleware else new)
+    return tasks

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from pydantic import Field
 
+from tasklib.core.checks import INT32
 from tasklib.core.claims import LONGEST_LEASE, SHORTEST_LEASE, WORKER_ID_LIMIT
-from tasklib.core.options import INT32
 from tasklib.server.fields import Flag, Name, Number, Whole
 from tasklib.server.schemas import PAGE_LIMIT, Problem, RequestModel, ResponseModel
 

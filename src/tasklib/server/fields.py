@@ -10,8 +10,9 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic.functional_validators import AfterValidator
 
+from tasklib.core.checks import INT32, KEY_LIMIT
 from tasklib.core.codec import text_problem
-from tasklib.core.options import INT32, KEY_LIMIT, NAME_LIMIT
+from tasklib.core.options import NAME_LIMIT
 from tasklib.stores.values import EndedCursor
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -87,6 +87,23 @@ class LargeField(StrEnum):
 # -- submit -----------------------------------------------------------------------------------------------------------
 
 
+class UniqueRule(RequestModel):
+    """One task of its type for a key: `Unique`, `debounce` and `throttle` of the library."""
+
+    key: Key
+    until: Literal["started", "finished", "elapsed"] = Field(
+        default="finished", description="When the key is given up; elapsed: `seconds` after the submit (a throttle)."
+    )
+    conflict: Literal["join", "replace"] = Field(
+        default="join", description="replace: what has not started takes over the newest payload and options."
+    )
+    seconds: float | None = Field(
+        default=None,
+        description="With elapsed; or with started and replace: it starts so long after the latest.",
+    )
+    at_most: float | None = Field(default=None, description="And not later than this after the first (a debounce).")
+
+
 class Options(RequestModel):
     max_attempts: Attempts | None = Field(default=None, description="3 unless given; 0 is unlimited.")
     run_after: Instant | None = None
@@ -94,6 +111,7 @@ class Options(RequestModel):
     tags: dict[str, Any] | None = None
     timeout_seconds: Seconds | None = None
     idempotency_key: Key | None = Field(default=None, description="One task for each key, however often it is sent.")
+    unique: UniqueRule | None = None
 
 
 class Submit(RequestModel):
@@ -156,13 +174,15 @@ class TaskView(ResponseModel):
     cancel_requested_at: datetime | None
     version: int
     idempotency_key: str | None
+    unique_key: str | None = Field(description="No other task of its type has it; null once it is given up.")
     history: list[Attempt]
 
 
 class Found(TaskView):
-    """The task that an idempotency key stands for."""
+    """The task that an idempotency key or a unique key stands for."""
 
     validated: bool = VALIDATED
+    replaced: bool = Field(description="It has taken over what was sent.")
 
 
 class WaitingReason(ResponseModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tasklib.api.options import from_attempts
 from tasklib.core.errors import InvalidInput, TaskValidationError
 from tasklib.core.registry import Registry
+from tasklib.core.unique import Unique
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import QUEUE_OPTIONS, Call, Submitted
 from tasklib.server.schemas import Options, Submit
@@ -15,12 +16,16 @@ _FIELDS = {"name": "type", "run_at": "options.runAfter"}
 async def submit(given: Submit, registry: Registry, engine: Engine) -> Submitted:
     """Checked against the type's model where the server knows it, else against what workers have published of it."""
     try:
-        chosen = from_attempts(dict(given.options or Options()), Options.model_fields)
+        options = dict(given.options or Options())
+        if options["unique"] is not None:
+            options["unique"] = Unique(**dict(options["unique"]))
+        chosen = from_attempts(options, Options.model_fields)
         call = Call(given.type, given.payload, chosen, registry.get(given.type), unknown=QUEUE_OPTIONS)
         return await engine.submit(call, dated=True)
     except TaskValidationError:
         raise  # it names an argument
     except InvalidInput as error:
         field = error.field or ""
-        error.field = f"options.{field}" if field.startswith("tags") else _FIELDS.get(field, error.field)
+        nested = field.startswith(("tags", "unique"))
+        error.field = f"options.{field}" if nested else _FIELDS.get(field, error.field)
         raise

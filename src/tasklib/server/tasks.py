@@ -64,7 +64,7 @@ _LINKS: dict[str, Any] = {
     operation_id="submit_task",
     responses={
         201: {"links": _LINKS},
-        200: {"model": Found, "description": "There is a task with this idempotency key: this is it"},
+        200: {"model": Found, "description": "There is a task with this idempotency key or unique key: this is it"},
         **problems(*BODY, 429),
     },
 )
@@ -76,7 +76,8 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
     if created_at is None:
         task = await service.engine.get(submitted.id)
         if not submitted.created and task is not None:
-            return _json(Found(**vars(service.show(task)), validated=submitted.validated))
+            shown = vars(service.show(task))
+            return _json(Found(**shown, validated=submitted.validated, replaced=submitted.replaced))
         created_at = await (await service.engine.store()).now() if task is None else task.created_at
     # As it was created: a quick worker may have it by now.
     body = Submitted(

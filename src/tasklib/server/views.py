@@ -105,6 +105,7 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
         "cancel_requested_at": task.cancel_requested_at,
         "version": task.version,
         "idempotency_key": task.idempotency_key,
+        "unique_key": task.unique_key,
         "history": [_attempt(entry) for entry in task.history],
     }
 

@@ -46,9 +46,11 @@ class Traits:
 class Inserted(NamedTuple):
     id: UUID
     created: bool
-    """False: a task with this idempotency key was there, and `id` is its id."""
+    """False: a task with this idempotency key or unique key was there, and `id` is its id."""
     created_at: datetime | None = None
     """Only where it was asked for."""
+    replaced: bool = False
+    """A task with this unique key was there, and has taken over what was submitted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

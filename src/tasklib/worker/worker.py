@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from tasklib.core.checks import INT32, check_whole
 from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig, WorkerExhausted
-from tasklib.core.options import INT32, check_whole
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, TaskType, default_registry
 from tasklib.engine.config import Config

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from tasklib.core.limits import ALL, Limits
 from tasklib.core.task import Claim, TaskState
+from tasklib.core.unique import key_after_claim
 from tasklib.stores.nats import keys, limits
 from tasklib.stores.nats.cache import TaskCache
 from tasklib.stores.nats.claim_cache import ClaimCache
@@ -257,6 +258,7 @@ def _marked(record: Record, worker_id: str, now: datetime, lease_seconds: float)
         updated_at=moment,
         next_retry_at=None,
         cancel_requested_at=None,
+        unique_key=key_after_claim(record.head.get("unique_key"), record.head.get("unique_until")),
         version=record.head["version"] + 1,
     )
 

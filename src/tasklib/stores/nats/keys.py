@@ -8,6 +8,7 @@ from uuid import UUID
 
 TASK = "tasks.task."
 IDEM = "tasks.idem."
+UNIQUE = "tasks.unique."
 CONTROL = "tasks.control."
 WORKER = "tasks.worker."
 TYPE = "tasks.type."
@@ -42,6 +43,10 @@ def task(task_id: UUID) -> str:
 
 def idem(key: str) -> str:
     return IDEM + token_of(key)
+
+
+def unique(name: str, key: str) -> str:
+    return f"{UNIQUE}{token_of(name)}.{token_of(key)}"
 
 
 def control(name: str) -> str:

@@ -25,8 +25,8 @@ from tasklib.stores.nats.record import Record, to_task
 from tasklib.stores.values import Audit, AuditEntry, ControlChange, Controls, WorkerHeartbeat, WorkerInfo
 
 WORKERS_KEPT = timedelta(days=1)
-_AT_ONCE = LARGEST_BATCH // 4
-"""A task with a key is two messages, and its audit entry a third."""
+_AT_ONCE = LARGEST_BATCH // 5
+"""A task with two keys is three messages, and its audit entry a fourth."""
 
 
 class Deletes:
@@ -55,8 +55,8 @@ class Deletes:
         self, guards: Sequence[tuple[UUID, int]], sent: set[UUID], audit: Audit[UUID] | None
     ) -> list[WriteResult]:
         records = await read_records(self._kv, list(dict.fromkeys(task_id for task_id, _ in guards)))
-        named = [str(record.head["idempotency_key"]) for record in records.values() if record.head["idempotency_key"]]
-        found = await self._kv.read_all([keys.idem(key) for key in named]) if named else {}
+        named = [entry for record in records.values() for entry in _entries(record)]
+        found = await self._kv.read_all(named) if named else {}
         writes: list[Write] = []
         doubt: set[UUID] = set()
         write_results = []
@@ -88,11 +88,21 @@ class Deletes:
 def _deletions(record: Record, found: dict[str, Entry]) -> list[Write]:
     head = record.head
     writes = [Write(f"{keys.TASK}{head['id']}", record.revision, deletes=True)]
-    if head["idempotency_key"]:
-        entry = found.get(keys.idem(head["idempotency_key"]))
+    for name in _entries(record):
+        entry = found.get(name)
         if entry is not None and not entry.deleted and json.loads(entry.data)["id"] == head["id"]:
             writes.append(Write(entry.key, entry.revision, deletes=True))
     return writes
+
+
+def _entries(record: Record) -> list[str]:
+    """Of the keys that it has or had."""
+    head, names = record.head, []
+    if head["idempotency_key"]:
+        names.append(keys.idem(head["idempotency_key"]))
+    if head.get("unique_entry"):
+        names.append(keys.unique(head["name"], head["unique_entry"]))
+    return names
 
 
 class Workers:

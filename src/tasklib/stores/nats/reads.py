@@ -20,9 +20,9 @@ from tasklib.stores.nats.cache import Depth, TaskCache
 from tasklib.stores.nats.claim import read_records
 from tasklib.stores.nats.clock import micros, moment
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.idempotency import half_written
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.record import decode, to_task
-from tasklib.stores.nats.submit import half_written
 from tasklib.stores.values import Count, EndedCursor, EndedPage, Filter, NameStats, Page
 
 _AT_ONCE = 500

@@ -15,8 +15,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.decide import HISTORY_LIMIT
-from tasklib.core.options import LONGEST_DELAY_SECONDS
 from tasklib.core.task import Claim, NewTask, Task, TaskState
 from tasklib.stores.nats.clock import instant, later, micros, written
 
@@ -188,6 +188,8 @@ _EMPTY: dict[str, Any] = {
     "args": {},
     "last_worker_id": None,
     "run_ms": None,
+    "unique_key": None,
+    "unique_until": None,
 }
 
 
@@ -212,6 +214,10 @@ def new_record(task: NewTask, now: datetime) -> Record:
         "idempotency_key": task.idempotency_key,
         "trace": task.trace,
     }
+    if task.unique_rule is not None:
+        key, until = task.unique_rule.key, task.unique_rule.until
+        # `unique_entry` stays when the key is given up: its entry goes with the task.
+        head |= {"unique_key": key, "unique_until": until, "unique_entry": key}
     policy = b"null" if task.retry_policy is None else _line(task.retry_policy)
     return Record(head, _line(task.kwargs), _line(task.tags), policy, b"[]", b"null")
 
@@ -221,6 +227,8 @@ def of_task(task: Task) -> Record:
     values = {field.name: getattr(task, field.name) for field in fields(task)}
     texts = [_dump(values.pop(name)).encode() for name in ("kwargs", "tags", "retry_policy", "history", "result")]
     head = {name: written(value) if isinstance(value, datetime) else value for name, value in values.items()}
+    if task.unique_key is not None:
+        head["unique_entry"] = task.unique_key
     return _of({**head, "id": str(task.id)}, texts, 0)
 
 
@@ -265,6 +273,8 @@ def to_task(record: Record) -> Task:
         # Records of version 1 do not have these.
         last_worker_id=head.get("last_worker_id"),
         run_ms=head.get("run_ms"),
+        unique_key=head.get("unique_key"),
+        unique_until=head.get("unique_until"),
     )
 
 

@@ -9,12 +9,12 @@ from tasklib.core.task import Task
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.claim import read_records, write_of
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.idempotency import id_entry
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import of_task, to_task
-from tasklib.stores.nats.submit import idem_entry
 
-_TASKS_AT_ONCE = LARGEST_BATCH // 2
-"""With a key each, that fills an atomic batch."""
+_TASKS_AT_ONCE = LARGEST_BATCH // 3
+"""With two keys each, that fills an atomic batch."""
 
 
 async def restore(kv: KeyValueStore, tasks: Sequence[Task]) -> list[WriteResult]:
@@ -44,5 +44,9 @@ async def _restore(kv: KeyValueStore, tasks: Sequence[Task]) -> list[WriteResult
 def _writes(kv: KeyValueStore, task: Task) -> list[Write]:
     write = write_of(of_task(task))
     kv.check_size(len(write.data), "payload")
-    key = task.idempotency_key
-    return [write] if key is None else [Write(keys.idem(key), 0, idem_entry(task.id)), write]
+    entries = []
+    if task.idempotency_key is not None:
+        entries.append(keys.idem(task.idempotency_key))
+    if task.unique_key is not None:
+        entries.append(keys.unique(task.name, task.unique_key))
+    return [*(Write(entry, 0, id_entry(task.id)) for entry in entries), write]

@@ -105,7 +105,8 @@ class _Part:
         found = await self._kv.read_all([keys.schedule(write.schedule.name) for write in self._writes])
         entries = [self._entry(found, write) for write in self._writes]
         fitting = [(write, entry) for write, entry in zip(self._writes, entries, strict=True) if _fits(write, entry)]
-        if len(fitting) == len(self._writes):
+        unique = any(task.unique_rule is not None for write in self._writes for task in write.tasks)
+        if len(fitting) == len(self._writes) and not unique:
             try:
                 return await self._together(fitting)
             except Conflict:
@@ -129,13 +130,16 @@ class _Part:
         return list(answers)
 
     async def _alone(self, write: ScheduleWrite, entry: Entry | None) -> Sequence[Inserted] | None:
-        try:
-            return (await self._together([(write, entry)]))[0]
-        except Conflict:
-            now = (await self._kv.read([keys.schedule(write.schedule.name)])).get(keys.schedule(write.schedule.name))
-            if (0 if now is None else now.revision) != (0 if entry is None else entry.revision):
-                return self._earlier(write, now)
-        # The schedule is as it was, so a task of this very time is there already.
+        if not any(task.unique_rule for task in write.tasks):
+            try:
+                return (await self._together([(write, entry)]))[0]
+            except Conflict:
+                key = keys.schedule(write.schedule.name)
+                now = (await self._kv.read([key])).get(key)
+                if (0 if now is None else now.revision) != (0 if entry is None else entry.revision):
+                    return self._earlier(write, now)
+        # A task of this very time is there already, or it depends on others whether one is made. Whoever comes between
+        # this and the write finds the time in the task's key.
         inserted = await self._submits.insert(write.tasks)
         try:
             await self._kv.write([self._message(write, entry, inserted), *audit_writes(self._kv, self._audit)])

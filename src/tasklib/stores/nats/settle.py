@@ -12,6 +12,7 @@ from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, Change, WriteResult, explain_miss, split_by_task
 from tasklib.core.task import TaskState
+from tasklib.core.unique import key_after_end
 from tasklib.stores.nats.access import audit_writes
 from tasklib.stores.nats.claim import read_records, write_of
 from tasklib.stores.nats.claim_cache import ClaimCache
@@ -238,6 +239,8 @@ def _settled(record: Record, change: Change, now: datetime) -> Record:
         error=_error(change, head["error"]),
         cancel_requested_at=None if pending else head["cancel_requested_at"],
     )
+    if change.terminal and head.get("unique_key") is not None:
+        settled.head["unique_key"] = key_after_end(head["unique_key"], head["unique_until"])
     settled.result = line_or_null(change.result)
     if change.entry is not None:
         settled.append(change.entry, moment)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.task import NewTask
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.claim import write_of
 from tasklib.stores.nats.failures import Conflict
-from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
-from tasklib.stores.nats.record import decode, new_record
+from tasklib.stores.nats.idempotency import half_written, id_entry
+from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
+from tasklib.stores.nats.record import new_record
+from tasklib.stores.nats.unique import UniqueSubmit
 from tasklib.stores.values import Inserted
 
 _LARGEST_BYTES = 64 * 1024 * 1024
@@ -30,6 +33,8 @@ class Submits:
         if not tasks:
             return []
         now = self._kv.clock.now()
+        if any(task.unique_rule is not None for task in tasks):
+            return await self._finish(self._kv.run(UniqueSubmit(self._kv, tasks, now).run))
         pairs: list[_Pair] = []
         for task in tasks:
             write = write_of(new_record(task, now))
@@ -38,8 +43,11 @@ class Submits:
         slices = list(_slices(pairs))
         if len(slices) == 1 and (len(tasks) > 1 or tasks[0].idempotency_key is None):
             return await self._kv.run(_Slice(self._kv, slices[0]).run)
-        # More than one write: a caller that goes away must not stop it half-way.
-        writing = asyncio.ensure_future(self._insert_slices(slices))
+        return await self._finish(self._insert_slices(slices))
+
+    async def _finish(self, inserts: Coroutine[Any, Any, list[Inserted]]) -> list[Inserted]:
+        """More than one write: a caller that goes away must not stop it half-way."""
+        writing = asyncio.ensure_future(inserts)
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
         return await asyncio.shield(writing)
@@ -131,7 +139,7 @@ class _Slice:
             if key is not None:
                 revision, proofs = self._takeovers.get(key, (0, []))
                 writes += proofs
-                writes.append(Write(keys.idem(key), revision, idem_entry(task.id)))
+                writes.append(Write(keys.idem(key), revision, id_entry(task.id)))
             writes.append(write)
         return writes
 
@@ -189,14 +197,4 @@ def task_writes(kv: KeyValueStore, task: NewTask) -> list[Write]:
     write = write_of(new_record(task, kv.clock.now()))
     kv.check_size(len(write.data), "payload")
     key = task.idempotency_key
-    return [write] if key is None else [Write(keys.idem(key), 0, idem_entry(task.id)), write]
-
-
-def half_written(entry: Entry) -> Write | None:
-    """The task that a key's entry was written for, if it holds the whole of it."""
-    record = decode(entry.data, 0)
-    return write_of(record) if record.head["name"] else None
-
-
-def idem_entry(task_id: UUID) -> bytes:
-    return json.dumps({"id": str(task_id)}).encode()
+    return [write] if key is None else [Write(keys.idem(key), 0, id_entry(task.id)), write]

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
+from tasklib.core.unique import Holder
 from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, WorkerInfo
 
 T = TypeVar("T")
@@ -116,6 +117,8 @@ TASK = Shape(
         "trace": Kind.TEXT,
         "last_worker_id": Kind.TEXT,
         "run_ms": Kind.INTEGER,
+        "unique_key": Kind.TEXT,
+        "unique_until": Kind.TEXT,
     },
 )
 
@@ -124,12 +127,50 @@ TASK_ROW = Shape(
 )
 """A whole record that goes in."""
 
+_WHEN = {"delay_seconds": Kind.NUMBER, "run_at": Kind.TIME}
 NEW_TASK = Shape(
     NewTask,
-    {name: (TASK_ROW.columns | {"delay_seconds": Kind.NUMBER, "run_at": Kind.TIME})[name] for name in NewTask._fields},
+    {name: (TASK_ROW.columns | _WHEN | {"unique_rule": Kind.TEXT})[name] for name in NewTask._fields},
 )
-NEW_COLUMNS = tuple(name for name in NEW_TASK.names if name in TASK.columns)
-"""What a submit writes into the row as it was given."""
+"""`unique_rule` is never set here: tasks that have one go in as a `UNIQUE_TASK`."""
+UNIQUE_TASK = Shape(
+    row_values,
+    {
+        **{name: kind for name, kind in NEW_TASK.columns.items() if name != "unique_rule"},
+        "unique_key": Kind.TEXT,
+        "unique_until": Kind.TEXT,
+        "at_most": Kind.NUMBER,
+    },
+)
+
+
+def new_columns(shape: Shape[Any]) -> str:
+    """What a submit writes into the row as it was given."""
+    return ", ".join(name for name in shape.names if name in TASK.columns)
+
+
+REPLACED = ", ".join(
+    f"{name} = b.{name}"
+    for name in UNIQUE_TASK.names
+    if name in TASK.columns and name not in ("id", "name", "idempotency_key", "unique_key")
+)
+"""What a task takes over from the submit that replaces it."""
+
+
+HOLDER = Shape(
+    Holder,
+    {
+        "id": Kind.ID,
+        "name": Kind.TEXT,
+        "unique_key": Kind.TEXT,
+        "unique_until": Kind.TEXT,
+        "created_at": Kind.TIME,
+        "running": Kind.BOOLEAN,
+        "over": Kind.BOOLEAN,
+        "now": Kind.TIME,
+    },
+    {"running": "state = 'running'", "over": "completed_at IS NOT NULL", "now": "{now}"},
+)
 
 ROW_COUNT = Shape(int, {})
 """Not rows, but how many were written."""

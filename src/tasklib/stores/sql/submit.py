@@ -1,4 +1,5 @@
-"""Submit. Tasks without keys are one plain insert. A key that is taken answers with its task."""
+"""Submit. Tasks without keys are one plain insert. An idempotency key or a unique key that is taken answers with its
+task."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.errors import StoreRefused
-from tasklib.core.options import LONGEST_DELAY_SECONDS
 from tasklib.core.task import NewTask
-from tasklib.stores.sql.columns import CREATED_AT, KEYED, NEW_TASK, ROW_COUNT, Batch
-from tasklib.stores.sql.steps import Notify, Query, Steps
+from tasklib.core.unique import Holder
+from tasklib.stores.sql.columns import CREATED_AT, HOLDER, ID, KEYED, NEW_TASK, ROW_COUNT, UNIQUE_TASK, Batch
+from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
 from tasklib.stores.sql.upkeep import existing
 from tasklib.stores.values import Inserted
 
@@ -32,6 +34,8 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
         if task.delay_seconds is not None and task.delay_seconds > LONGEST_DELAY_SECONDS:
             # It may be beyond the calendar, and would take the whole batch with it.
             return (yield from submit([_capped(each) for each in tasks], dated=dated))
+    if any(task.unique_rule is not None for task in samples):
+        return (yield from _submit_unique(tasks))
     for task in samples:
         if task.idempotency_key is not None:
             return (yield from _submit_keyed(tasks))
@@ -52,7 +56,7 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
 
 def is_one_statement(tasks: Sequence[NewTask]) -> bool:
     """Whether the steps of this submit are no more than that."""
-    return len(tasks) == 1 and tasks[0].idempotency_key is None
+    return len(tasks) == 1 and tasks[0].idempotency_key is None and tasks[0].unique_rule is None
 
 
 def find_submitted(tasks: Sequence[NewTask]) -> Steps[list[Inserted] | None]:
@@ -90,6 +94,86 @@ def _submit_keyed(tasks: Sequence[NewTask]) -> Steps[Sequence[Inserted]]:
             return inserted
     # In theory somebody else stores and deletes the same keys in each of the rounds, between two statements.
     raise _dropped(len(left), len(tasks))
+
+
+def _submit_unique(tasks: Sequence[NewTask]) -> Steps[Sequence[Inserted]]:
+    """A lone task whose key is free, as it nearly always is, goes in by one statement. Otherwise whoever has the key is
+    locked and looked at. Of several with one key in this batch, each meets the one before it."""
+    answers: dict[UUID, Inserted] = {}
+    left = list(tasks)
+    if len(left) == 1 and left[0].idempotency_key is None:
+        left = yield from _insert_unique(left, answers)
+    if left:
+        yield BEGIN
+    for _ in range(_ROUNDS):
+        if not left:
+            break
+        left = yield from _find_known(left, answers)
+        left = yield from _meet_holders(left, answers)
+        left = yield from _insert_unique(left, answers)
+    else:
+        raise _dropped(len(left), len(tasks))
+    yield Notify(_due_soon([task for task in tasks if answers[task.id].created or answers[task.id].replaced])[0])
+    return [answers[task.id] for task in tasks]
+
+
+def _insert_unique(tasks: Sequence[NewTask], answers: dict[UUID, Inserted]) -> Steps[list[NewTask]]:
+    """The first for each key. Gives those that were not stored."""
+    first: dict[Any, NewTask] = {}
+    for task in tasks:
+        first.setdefault(task.id if task.unique_rule is None else (task.name, task.unique_rule.key), task)
+    if first:
+        names, due_at = _due_soon(list(first.values()))
+        batch = Batch(UNIQUE_TASK, [_unique_row(task, task.id) for task in first.values()])
+        stored = yield Query("insert_unique", ID, batch=batch, wake=_wake(names), due_at=due_at)
+        answers.update((task_id, Inserted(task_id, True)) for task_id in stored)
+    return [task for task in tasks if task.id not in answers]
+
+
+def _find_known(tasks: Sequence[NewTask], answers: dict[UUID, Inserted]) -> Steps[list[NewTask]]:
+    """Those that are there by their idempotency key, or by their id: a submit whose reply was lost."""
+    known = set((yield from existing([task.id for task in tasks])))
+    keys = [task.idempotency_key for task in tasks if task.idempotency_key is not None]
+    found = (yield from _find_keys(keys)) if keys else {}
+    for task in tasks:
+        if task.id in known or task.idempotency_key in found:
+            answers[task.id] = _inserted(task, found)
+    return [task for task in tasks if task.id not in answers]
+
+
+def _meet_holders(tasks: Sequence[NewTask], answers: dict[UUID, Inserted]) -> Steps[list[NewTask]]:
+    """Joins or replaces those that have the keys; gives the tasks whose keys are free."""
+    rules = [(task, task.unique_rule) for task in tasks if task.unique_rule is not None]
+    wanted = sorted({(task.name, rule.key) for task, rule in rules})
+    names, keys = [name for name, _ in wanted], [key for _, key in wanted]
+    rows: list[Holder] = yield Query("lock_unique", HOLDER, names=names, keys=keys)
+    holders = {(row.name, row.unique_key): row for row in rows}
+    given_up: dict[UUID, None] = {}
+    replaced: dict[UUID, NewTask] = {}
+    for task, rule in rules:
+        holder = holders.get((task.name, rule.key))
+        if holder is None:
+            continue
+        if holder.gives_way_to(rule):
+            given_up[holder.id] = None
+            continue
+        if holder.is_replaced_by(rule):
+            replaced[holder.id] = task  # the newest wins
+        answers[task.id] = Inserted(holder.id, False, replaced=holder.is_replaced_by(rule))
+    if given_up:
+        yield Query("clear_unique", ids=list(given_up))
+    if replaced:
+        soon, due_at = _due_soon(list(replaced.values()))
+        batch = Batch(UNIQUE_TASK, [_unique_row(task, task_id) for task_id, task in replaced.items()])
+        yield Query("replace_unique", ID, batch=batch, wake=_wake(soon), due_at=due_at)
+    return [task for task in tasks if task.id not in answers]
+
+
+def _unique_row(task: NewTask, task_id: UUID) -> tuple[Any, ...]:
+    """In the order of `UNIQUE_TASK`."""
+    rule = task.unique_rule
+    of_rule = (None, None, None) if rule is None else (rule.key, rule.until, rule.at_most)
+    return (task_id, *task[1:-1], *of_rule)
 
 
 def _find_keys(keys: Sequence[str | None]) -> Steps[dict[str, UUID]]:
@@ -149,5 +233,5 @@ def _dropped(number: int, of: int) -> StoreRefused:
     """The statement went well, and rows are missing."""
     others = "" if number == of else "; the others may be stored"
     return StoreRefused(
-        f"{number} of {of} tasks were not stored: a trigger or a rule on the table tasks dropped them{others}"
+        f"{number} of {of} were not stored: a trigger, a rule or an index of the table tasks kept them out{others}"
     )

@@ -89,6 +89,7 @@ WITH waiting AS MATERIALIZED (
         next_retry_at = NULL,
         cancel_requested_at = NULL,
         ready = false,
+        unique_key = CASE WHEN unique_until <> 'started' THEN unique_key END,
         version = version + 1
     -- By an array: whatever the planner believes of its length, the primary key is the way.
     WHERE id = ANY (ARRAY(SELECT id FROM picked))
@@ -119,6 +120,7 @@ UPDATE {schema}.tasks t SET
     next_retry_at = NULL,
     cancel_requested_at = NULL,
     ready = false,
+    unique_key = CASE WHEN unique_until <> 'started' THEN unique_key END,
     version = version + 1
 FROM (SELECT {now} AS now) AS clock
 WHERE id = :id::uuid AND version = :version::int AND state IN ('pending', 'failed') AND completed_at IS NULL

@@ -14,7 +14,7 @@ from typing import TypeVar
 import asyncpg
 
 from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreRefused, StoreUnavailable, TaskLibError
-from tasklib.stores.sql.columns import NEW_COLUMNS, TASK
+from tasklib.stores.sql.columns import TASK
 from tasklib.stores.sql.dialect import column_list, fill, load
 from tasklib.stores.sql.postgres import external
 from tasklib.stores.sql.postgres.deadlines import Deadline, Deadlines
@@ -104,8 +104,9 @@ class PostgresDriver:
             await self.statements.play(connection, play, self.offset, in_doubt=tries > 1)
             if play.query is BEGIN:
                 async with transaction(connection, timeout):
-                    play.send(None)
-                    await self.statements.play(connection, play, self.offset)
+                    while play.query is BEGIN:  # steps inside of steps ask for the one that there is
+                        play.send(None)
+                        await self.statements.play(connection, play, self.offset)
             return play.result
 
         return await self.run(work, repeat=repeat)
@@ -240,7 +241,6 @@ def render(target: Target) -> dict[str, str]:
     names = {
         "new_rows": _QUERIES["new_rows"],
         "wake_worker": _QUERIES["wake_worker"],
-        "new_columns": ", ".join(NEW_COLUMNS),
         "missed": _QUERIES["missed"],
         "task_columns": column_list(TASK),
         "schema": target.quoted_schema,

@@ -18,6 +18,7 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         next_retry_at = NULL,
         result = b.result,
         error = NULL,
+        unique_key = CASE t.unique_until WHEN 'elapsed' THEN t.unique_key END,
         ready = false
     FROM clock, batch b
     WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
@@ -43,7 +44,8 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         locked_until = NULL,
         result = b.result,
         (
-            state, retry_count, completed_at, next_retry_at, scheduled_at, error, history, ready, cancel_requested_at
+            state, retry_count, completed_at, next_retry_at, scheduled_at, error, history, ready, cancel_requested_at,
+            unique_key
         ) = (
             SELECT
                 w.state,
@@ -67,7 +69,8 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
                     WHEN w.due_in IS NOT NULL THEN w.due_in <= interval '0'
                     ELSE w.state = 'failed' OR t.scheduled_at <= clock.now
                 END,
-                CASE WHEN w.state = 'pending' THEN NULL ELSE t.cancel_requested_at END
+                CASE WHEN w.state = 'pending' THEN NULL ELSE t.cancel_requested_at END,
+                CASE WHEN NOT w.terminal OR t.unique_until = 'elapsed' THEN t.unique_key END
             FROM (
                 SELECT b.state, b.retry_count, b.terminal, b.due_in, b.error, b.entry
                 WHERE t.cancel_requested_at IS NULL OR b.asked_entry IS NULL

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, ROW_COUNT, Kind, Shape
+from tasklib.stores.sql.columns import CLAIM, CREATED_AT, NO_PREFETCH, REPLACED, ROW_COUNT, Kind, Shape, new_columns
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Play, Query, Script
@@ -132,6 +132,7 @@ class Statements:
         if query.batch is not None:
             shape = query.batch.shape
             names["batch"] = _batch(shape) if differing is None else _alike(shape, differing)
+            names |= {"new_columns": new_columns(shape), "replaced": REPLACED}
         text, parameters = numbered(fill(composed(self._sql, query.name, query.parts or {}), names | _NAMES), "$")
         if self._any_driver:
             text = _JSON_PARAMETER.sub(r"\1::text\2::jsonb\2", text)

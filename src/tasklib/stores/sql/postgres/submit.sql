@@ -53,3 +53,43 @@ SELECT t.id, t.idempotency_key FROM batch b JOIN {schema}.tasks t ON t.idempoten
 -- name: find_keys
 SELECT t.id, t.idempotency_key
 FROM unnest(:keys::text[]) AS k (idempotency_key) JOIN {schema}.tasks t ON t.idempotency_key = k.idempotency_key
+
+-- name: insert_unique
+-- Those that were stored. What a key or an id of another keeps out is looked at afterwards.
+WITH {batch}
+{new_rows}
+WHERE ({wake_worker} LIMIT 1) IS NOT TRUE
+ORDER BY name, unique_key, id
+ON CONFLICT DO NOTHING
+RETURNING id
+
+-- name: lock_unique
+SELECT {columns}
+FROM unnest(:names::text[], :keys::text[]) AS wanted (wanted_name, wanted_key)
+    JOIN {schema}.tasks t ON t.name = wanted_name AND t.unique_key = wanted_key
+ORDER BY t.name, t.unique_key
+FOR UPDATE OF t
+
+-- name: clear_unique
+UPDATE {schema}.tasks SET unique_key = NULL WHERE id = ANY (:ids::uuid[])
+
+-- name: replace_unique
+-- What waits for a retry keeps its time.
+WITH {batch}
+UPDATE {schema}.tasks t SET
+    {replaced},
+    updated_at = b.now,
+    version = t.version + 1,
+    scheduled_at = CASE t.state WHEN 'pending' THEN least(b.due, t.created_at + b.latest) ELSE t.scheduled_at END,
+    ready = CASE t.state WHEN 'pending' THEN least(b.due, t.created_at + b.latest) <= b.now ELSE t.ready END
+FROM (
+    SELECT
+        *,
+        statement_timestamp() + :offset::interval AS now,
+        coalesce(run_at, statement_timestamp() + :offset::interval + coalesce(delay_seconds, 0) * interval '1 second') AS due,
+        at_most * interval '1 second' AS latest
+    FROM batch
+) AS b
+WHERE t.id = b.id AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL
+  AND ({wake_worker} LIMIT 1) IS NOT TRUE
+RETURNING t.id

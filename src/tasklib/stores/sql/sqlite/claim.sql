@@ -76,6 +76,7 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     next_retry_at = NULL,
     cancel_requested_at = NULL,
     ready = 0,
+    unique_key = iif(unique_until <> 'started', unique_key, NULL),
     version = version + 1
 WHERE id = :id AND version = :version AND state IN ('pending', 'failed') AND completed_at IS NULL
     AND coalesce(next_retry_at, scheduled_at) <= {now}

@@ -33,6 +33,7 @@ CREATE TEMP TRIGGER claim INSTEAD OF INSERT ON claiming BEGIN
         started_at = NEW.now,
         next_retry_at = NULL,
         ready = 0,
+        unique_key = iif(unique_until <> 'started', unique_key, NULL),
         version = version + 1,
         updated_at = NEW.now,
         cancel_requested_at = NULL

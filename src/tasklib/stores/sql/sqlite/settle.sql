@@ -48,6 +48,7 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     next_retry_at = NULL,
     result = b.result,
     error = NULL,
+    unique_key = iif(unique_until = 'elapsed', unique_key, NULL),
     ready = false,
     awaited = false
 FROM batch AS b
@@ -79,7 +80,8 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     locked_until = NULL,
     result = b.result,
     (
-        state, retry_count, completed_at, next_retry_at, scheduled_at, error, history, ready, cancel_requested_at, awaited
+        state, retry_count, completed_at, next_retry_at, scheduled_at, error, history, ready, cancel_requested_at, awaited,
+        unique_key
     ) = (
         SELECT
             w.state,
@@ -102,7 +104,8 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
                 ELSE coalesce(w.due, tasks.scheduled_at)
             END <= {now},
             CASE WHEN w.state <> 'pending' THEN tasks.cancel_requested_at END,
-            tasks.awaited AND NOT w.terminal
+            tasks.awaited AND NOT w.terminal,
+            iif(NOT w.terminal OR tasks.unique_until = 'elapsed', tasks.unique_key, NULL)
         FROM (
             SELECT b.state, b.retry_count, b.terminal, b.error, b.entry,
                 strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset, b.due_in) AS due

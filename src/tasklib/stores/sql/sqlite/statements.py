@@ -12,7 +12,7 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.sql.columns import NEW_COLUMNS, ROW_COUNT, TASK, Kind
+from tasklib.stores.sql.columns import REPLACED, ROW_COUNT, TASK, Kind, new_columns
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
 from tasklib.stores.sql.sqlite import claiming
 from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
@@ -29,9 +29,6 @@ _BATCH = "batch ({columns}) AS (SELECT * FROM (VALUES {rows}) WHERE likelihood(c
 planner goes from the batch to a table and not the other way, whatever the statistics say of the table."""
 _LOST = "(json_valid(history) AND coalesce(json_extract(history, '$[#{}].lost'), 0) = 1)"
 _NAMES = {
-    "told": SQL["told"],
-    "new_rows": SQL["new_rows"],
-    "new_columns": ", ".join(NEW_COLUMNS),
     "schema": "main",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
@@ -181,7 +178,7 @@ def _value(value: Any) -> Any:
 
 
 def prepare(query: Query, size: int) -> Statement:
-    names: dict[str, str] = {}
+    names = {"told": SQL["told"], "new_rows": SQL["new_rows"]}
     read: list[tuple[int, Callable[[Any], Any]]] = []
     text, *others = composed(SQL, query.name, query.parts or {}).split(";\n")
     as_json = query.shape not in (None, ROW_COUNT) and "RETURNING" not in text
@@ -193,6 +190,7 @@ def prepare(query: Query, size: int) -> Statement:
         kinds = enumerate(query.batch.shape.columns.values())
         write = [(place, _WRITTEN[_WRITTEN_KINDS[kind]]) for place, kind in kinds if kind in _WRITTEN_KINDS]
         names["batch"] = fill(_BATCH, {"columns": column_list(query.batch.shape)})
+        names |= {"new_columns": new_columns(query.batch.shape), "replaced": REPLACED}
     text, parameters = numbered(fill(";\n".join([text, *others]), names | _NAMES), "?")
     if query.batch is not None:
         text = text.replace("{rows}", _values(len(parameters), len(query.batch.shape.names), size))
