@@ -23,6 +23,7 @@ OPTION = "idempotency_key"
 TAKING = ("core", "engine", "worker", "api", "server", "cli")
 NOT_TAKING = {
     "core/task.py": "the record, and what a store is given",
+    "core/schedules.py": "makes the keys of a schedule's tasks",
     "engine/submission.py": "refuses one key for a batch; options go through without their names",
     "api/manager.py": "shows it, in a ManagedTask",
     "api/remote.py": "reads it, from a task that the server shows",

@@ -35,6 +35,8 @@ AT_ONCE = 500
 LOOK_AGAIN_SECONDS = 1.0
 """After another was first, or something went wrong: what is still due then is nobody else's."""
 MOST_BACKFILLED = 10_000
+OPTIONS = frozenset({"max_retries", "timeout_seconds", "priority", "tags", "retry", "unique"})
+"""What may be said of all tasks of a schedule."""
 MOST_PREVIEWED = 100
 _TRIES = 100
 _BATCH = 1000
@@ -256,8 +258,8 @@ class Schedules:
 
 
 def definition(call: Call, timing: Timing, engine: Engine, published: Any = None) -> Definition:
-    for name in ("delay_seconds", "run_at", "idempotency_key"):
-        if name in call.options:
+    for name in call.options:
+        if name not in OPTIONS:
             raise InvalidOption(f"{name}: the times and keys of a schedule's tasks are its own", field=name)
     if not isinstance(timing, Timing):
         raise InvalidOption(f"schedule must be cron(...) or every(...), got {timing!r:.60}", field="schedule")

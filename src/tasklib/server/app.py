@@ -27,6 +27,7 @@ from tasklib.server import (
     health,
     login,
     metrics,
+    schedules,
     series,
     tasks,
     types,
@@ -48,7 +49,7 @@ from tasklib.server.tokens import TokenStore
 VERSION = "1"
 """Of the API."""
 
-ROUTERS = (bulk, controls, tasks, claims, health, login, types, workers, series, events, metrics, dashboard)
+ROUTERS = (bulk, controls, tasks, claims, health, login, types, schedules, workers, series, events, metrics, dashboard)
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`. What programs ask for comes before
 what people do: each request is held against one route after the other."""
 
