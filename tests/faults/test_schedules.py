@@ -4,9 +4,10 @@ import asyncio
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,8 @@ async def fire_under_faults(
             workers[0].send(signal.SIGCONT)
             for _ in range(3):
                 worker = workers.pop()
-                await asyncio.sleep(random.uniform(0.1, 0.9))
+                moment = asyncio.get_running_loop().time() + random.uniform(0.1, 0.9)
+                await eventually_async(lambda: asyncio.get_running_loop().time() > moment, LONG)  # noqa: B023
                 worker.send(signal.SIGKILL)
                 assert worker.wait() == -signal.SIGKILL
                 workers.append(fleet.start(4, call_timeout_seconds=5))
@@ -72,18 +74,16 @@ async def fire_under_faults(
         assert set(found.values()) == {1}, f"fired twice: {found.most_common(3)}"
         for name in names:
             times = sorted(slot for each, slot in found if each == name)
-            gaps = [late - early for early, late in zip(times, times[1:], strict=False) if late - early != SECOND]
+            gaps = [late - early for early, late in pairwise(times) if late - early != SECOND]
             assert gaps == [], f"{name} was left out"
         kept = await engine.schedules.all()
         assert [each.missed for each in kept] == [0] * schedules
         assert sum(each.fired for each in kept) == found.total()
 
 
-async def _tolerant(work: object, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(work, seconds)  # type: ignore[arg-type]
-    except TimeoutError:
-        pass
+async def _tolerant(work: Awaitable[None], seconds: float) -> None:
+    with suppress(TimeoutError):
+        await asyncio.wait_for(work, seconds)
 
 
 async def test_each_time_is_fired_once_although_one_freezes_and_others_die(postgres_url: str, tmp_path: Path):

@@ -1,6 +1,6 @@
 """All guards, by topic."""
 
-from tests.guards import audit, claims, ends, fencing, gate, middleware, push, secrets, surroundings, values
+from tests.guards import audit, claims, ends, fencing, gate, middleware, push, schedules, secrets, surroundings, values
 
 GUARDS = (
     *fencing.GUARDS,
@@ -9,6 +9,7 @@ GUARDS = (
     *gate.GUARDS,
     *ends.GUARDS,
     *push.GUARDS,
+    *schedules.GUARDS,
     *secrets.GUARDS,
     *surroundings.GUARDS,
     *values.GUARDS,

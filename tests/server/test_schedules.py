@@ -54,7 +54,7 @@ async def test_a_schedule_from_its_making_to_its_end(api: httpx.AsyncClient, eng
     await api.put("/api/schedules/b", json={"type": "other", "payload": {"password": "hunter2"}, "every": 900})
     page = (await api.get("/api/schedules?limit=1")).json()
     assert (page["total"], page["nextCursor"], page["schedules"][0]["name"]) == (2, "b", "b")
-    assert page["schedules"][0]["payload"] == {"password": "***"} or "hunter2" not in str(page)
+    assert "hunter2" not in str(page)
     assert page["schedules"][0]["words"] == "every 15 minutes"
     page = (await api.get("/api/schedules?limit=1&cursor=b")).json()
     assert (page["nextCursor"], page["schedules"][0]["name"]) == (None, "mails/42")
