@@ -52,6 +52,69 @@ KEYS = (
     ),
 )
 
+UNIQUE_KEYS = (
+    one(
+        "postgres: one task of a type for a unique key",
+        "stores/sql/postgres/migrations/0002_schedules_and_flows.sql",
+        "CREATE UNIQUE INDEX ix_tasks_unique_key",
+        suite("test_batches_with_the_same_unique_keys_in_any_order_do_not_block_each_other", "postgres"),
+        put="CREATE INDEX ix_tasks_unique_key",
+    ),
+    one(
+        "postgres: who has a unique key is locked while it is looked at",
+        "stores/sql/postgres/submit.sql",
+        "FOR UPDATE OF t",
+        f"{PG}test_a_holder_that_is_about_to_start_is_waited_for",
+    ),
+    one(
+        "nats: a unique key is its task's only as long as the record says so",
+        "stores/nats/unique.py",
+        ' if record.head.get("unique_key") == key else None',
+        suite("test_until_started_one_waits_while_one_runs", "nats"),
+    ),
+    one(
+        "a claim gives up the unique key of what is unique until it starts: postgres",
+        CLAIM,
+        "unique_key = CASE WHEN unique_until <> 'started' THEN unique_key END,\n        version",
+        suite("test_until_started_one_waits_while_one_runs", "postgres"),
+        put="version",
+    ),
+    one(
+        "a claim gives up the unique key of what is unique until it starts: sqlite",
+        "stores/sql/sqlite/queries.sql",
+        "unique_key = iif(unique_until <> 'started', unique_key, NULL),",
+        suite("test_until_started_one_waits_while_one_runs", "sqlite"),
+    ),
+    one(
+        "a claim gives up the unique key of what is unique until it starts: nats",
+        "core/unique.py",
+        "None if until == STARTED else key",
+        suite("test_until_started_one_waits_while_one_runs", "nats"),
+        put="key",
+    ),
+    one(
+        "what runs is not replaced",
+        "core/unique.py",
+        " and not self.running",
+        suite("test_what_runs_is_joined_and_not_replaced", "nats"),
+    ),
+    one(
+        "a unique submit that is sent again is found by its id",
+        SUBMIT,
+        "if task.id in known or task.idempotency_key in found:",
+        suite("test_sent_again_after_a_lost_answer_it_is_the_same_task", "sqlite"),
+        suite("test_sent_again_after_a_lost_answer_it_is_the_same_task", "postgres"),
+        put="if task.idempotency_key in found:",
+    ),
+    one(
+        "a debounce ends",
+        "stores/sql/postgres/submit.sql",
+        "THEN least(b.due, t.created_at + b.latest) ELSE t.scheduled_at",
+        suite("test_a_debounce_waits_until_it_is_quiet_but_not_for_ever", "postgres"),
+        put="THEN b.due ELSE t.scheduled_at",
+    ),
+)
+
 KEPT_OUT = (
     one(
         "only a submit that is there is taken for one whose reply was lost",
@@ -516,4 +579,4 @@ CHOICES = (
     ),
 )
 
-GUARDS = (*KEYS, *KEPT_OUT, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES, *CHOICES)
+GUARDS = (*KEYS, *UNIQUE_KEYS, *KEPT_OUT, *ATTEMPTS, *LOCKS, *LIMITS, *PAUSES, *LEASES, *CHOICES)

@@ -5,6 +5,7 @@ from tests.guards.fencing import POSTGRES, SQLITE_SETTLE, one, suite
 
 CODEC = "core/codec.py"
 OPTIONS = "core/options.py"
+CHECKS = "core/checks.py"
 T = "tests/core/test_codec.py::"
 REFUSED = f"{T}test_refused_with_the_field_named"
 AGREES = f"{T}test_a_serialisers_text_gets_the_same_verdict"
@@ -343,7 +344,7 @@ LITERAL = (
 CHOICES = (
     one(
         "names and keys have a length",
-        OPTIONS,
+        CHECKS,
         "if not isinstance(value, str) or not 1 <= len(value) <= limit:",
         "tests/submitting/test_refusals.py::test_names",
         "tests/submitting/test_refusals.py::test_options",
@@ -358,14 +359,14 @@ CHOICES = (
     ),
     one(
         "a delay is a number within reason",
-        OPTIONS,
+        CHECKS,
         "not 0 <= value <= LONGEST_DELAY_SECONDS",
         "tests/submitting/test_refusals.py::test_options",
         put="False",
     ),
     one(
         "true is no number",
-        OPTIONS,
+        CHECKS,
         "if isinstance(value, bool) or not isinstance(value, int) or not low",
         "tests/submitting/test_refusals.py::test_options",
         put="if not isinstance(value, int) or not low",

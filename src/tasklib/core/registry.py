@@ -155,9 +155,9 @@ class TaskType:
         rule = self.options.unique
         if not callable(rule):
             return None
-        model = self.params.__pydantic_validator__.validate_json(text)
+        model = self.params.model_validate_json(text)
         try:
-            found = rule(model.root if self.takes_payload else model)
+            found = rule(model.root if isinstance(model, RootModel) else model)
         except Exception as error:  # it is the user's
             reason = f"{type(error).__name__}: {error}"
             raise InvalidOption(f"unique: the function of {self.name} failed: {reason}", field="unique") from error

@@ -23,6 +23,7 @@ from sqlalchemy.orm import Session
 from tasklib.core.errors import SchemaMismatch, TaskConflict, TaskLibError, Unsupported
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import NewTask
+from tasklib.core.unique import Unique
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import Hint, Inserted
 from tests.conformance.builders import WORK, WORKER_A, fetch, heartbeat_of, new_task, submit, within_deadline
@@ -234,6 +235,23 @@ async def test_a_key_that_is_taken_answers_with_its_task(store: PostgresStore, p
         made = await insert_on(store, connection, again, another, same)
         assert made == [Inserted(task_id, False), Inserted(another.id, True), Inserted(another.id, False)]
         await commit()
+
+
+@drivers
+async def test_a_unique_key_joins_replaces_and_rolls_back(store: PostgresStore, postgres_server: str, driver: Any):
+    rule = Unique("k", until="started", conflict="replace")
+    [there] = await store.insert([new_task(payload=0, unique=rule)])
+    async with driver(postgres_server) as (connection, _, rollback):
+        tasks = [new_task(payload=number, unique=Unique(key, "started", "replace")) for number, key in enumerate("kkj")]
+        made = await insert_on(store, connection, *tasks)
+        assert [(each.id, each.created, each.replaced) for each in made] == [
+            (there.id, False, True),
+            (there.id, False, True),
+            (tasks[2].id, True, False),
+        ]
+        await rollback()
+    assert (await fetch(store, there.id)).kwargs == 0
+    assert (await store.insert([new_task(unique=Unique("j"))]))[0].created, "the key is free again"
 
 
 async def test_delays_count_from_the_database_s_clock(store: PostgresStore, postgres_server: str):

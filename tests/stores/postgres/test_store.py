@@ -12,6 +12,7 @@ import pytest
 
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreClosed, StoreRefused, StoreUnavailable
 from tasklib.core.task import Claim, NewTask
+from tasklib.core.unique import Unique
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import ControlChange, Filter, Inserted
 from tests.conformance.builders import (
@@ -260,6 +261,18 @@ async def test_a_task_that_was_taken_meanwhile_is_not_taken_again(
     assert await in_the_way(postgres_server, schema, psql, [taken], store.claim_by_id(task_id, 0, "second", 60)) is None
     task = await fetch(store, task_id)
     assert (task.worker_id, task.version) == ("first", 1)
+
+
+async def test_a_holder_that_is_about_to_start_is_waited_for(
+    store: PostgresStore, postgres_server: str, schema: str, psql: Execute
+):
+    """A task that joined it would miss what changed since it started."""
+    rule = Unique("k", until="started")
+    await store.insert([new_task(unique=rule)])
+    started = "UPDATE tasks SET state = 'running', worker_id = 'first', ready = false, unique_key = NULL"
+    tasks = [new_task(unique=rule), new_task()]
+    made = await in_the_way(postgres_server, schema, psql, [started], store.insert(tasks))
+    assert [each.created for each in made] == [True, True]
 
 
 async def test_a_rate_is_read_after_whoever_has_it(

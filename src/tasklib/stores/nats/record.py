@@ -17,7 +17,9 @@ from uuid import UUID
 
 from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.decide import HISTORY_LIMIT
+from tasklib.core.durations import in_seconds
 from tasklib.core.task import Claim, NewTask, Task, TaskState
+from tasklib.core.unique import Unique
 from tasklib.stores.nats.clock import instant, later, micros, written
 
 NOTE = "Tasklib-Note"
@@ -112,6 +114,17 @@ class Record:
     def changed(self, **fields: Any) -> Record:
         head = {**self.head, **fields}
         return Record(head, self.kwargs, self.tags, self.retry_policy, self.history, self.result, self.revision)
+
+    def replaced_by(self, new: Record, rule: Unique) -> Record:
+        """With what a newer submit says. What waits for a retry keeps its time."""
+        taken = ("priority", "max_retries", "timeout_seconds", "trace", "unique_until", "updated_at")
+        head = {**self.head, **{name: new.head[name] for name in taken}, "version": self.head["version"] + 1}
+        if head["state"] == TaskState.PENDING:
+            due = instant(new.head["scheduled_at"])
+            if rule.at_most is not None:
+                due = min(due, later(instant(head["created_at"]), in_seconds(rule.at_most)))
+            head["scheduled_at"] = written(due)
+        return Record(head, new.kwargs, new.tags, new.retry_policy, self.history, self.result, self.revision)
 
     def append(self, entry: str, ended: str) -> None:
         """One more attempt that did not complete; the first and the latest are kept."""

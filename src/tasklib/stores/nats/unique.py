@@ -1,24 +1,23 @@
 """Submitting tasks with unique keys: all or none, in one atomic batch.
 
 The entry of a key names the task that has it. Whether that task has given the key up is said by its record alone, so
-that a claim and a settle write no more than the record. A task never takes a key again: an entry whose task has given it
-up is free for whoever changes it first.
+that a claim and a settle write no more than the record. A task never takes a key again: an entry whose task has given
+it up is free for whoever changes it first.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
-from tasklib.core.durations import in_seconds
 from tasklib.core.errors import Unsupported
 from tasklib.core.task import NewTask, TaskState
-from tasklib.core.unique import Holder, Unique
+from tasklib.core.unique import Holder
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.claim import write_of
-from tasklib.stores.nats.clock import instant, written
+from tasklib.stores.nats.clock import instant
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.idempotency import half_written, id_entry
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
@@ -76,7 +75,7 @@ class UniqueSubmit:
                 if not holder.gives_way_to(rule):
                     replaced = holder.is_replaced_by(rule)
                     if replaced:
-                        self._write(_replaced(held, new_record(task, self._now), rule))
+                        self._write(held.replaced_by(new_record(task, self._now), rule))
                     return Inserted(holder.id, False, replaced=replaced)
                 self._write(held.changed(unique_key=None))
             self._claim_entry(slot, task.id)
@@ -148,15 +147,3 @@ class UniqueSubmit:
         task_id = UUID(record.head["id"])
         self._records[task_id] = record
         self._changed.add(task_id)
-
-
-def _replaced(held: Record, new: Record, rule: Unique) -> Record:
-    """With what the newer submit says. What waits for a retry keeps its time."""
-    taken = ("priority", "max_retries", "timeout_seconds", "trace", "unique_until", "updated_at")
-    head = {**held.head, **{name: new.head[name] for name in taken}, "version": held.head["version"] + 1}
-    if head["state"] == TaskState.PENDING:
-        due = instant(new.head["scheduled_at"])
-        if rule.at_most is not None:
-            due = min(due, instant(head["created_at"]) + timedelta(seconds=in_seconds(rule.at_most)))
-        head["scheduled_at"] = written(due)
-    return Record(head, new.kwargs, new.tags, new.retry_policy, held.history, held.result, held.revision)
