@@ -56,6 +56,11 @@ async def test_a_schedule_from_its_making_to_its_end(api: httpx.AsyncClient, eng
     assert (page["total"], page["nextCursor"], page["schedules"][0]["name"]) == (2, "b", "b")
     assert "hunter2" not in str(page)
     assert page["schedules"][0]["words"] == "every 15 minutes"
+    again = (await api.put("/api/schedules/b", json={"cron": "@daily"})).json()
+    assert (again["words"], again["type"]) == ("at 00:00 every day, UTC", "other")
+    [kept] = await (await engine.store()).schedules(["b"])
+    assert kept.definition is not None
+    assert "hunter2" in kept.definition.task.kwargs, "only the times were changed"
     page = (await api.get("/api/schedules?limit=1&cursor=b")).json()
     assert (page["nextCursor"], page["schedules"][0]["name"]) == (None, "mails/42")
 
@@ -71,7 +76,8 @@ async def test_a_schedule_from_its_making_to_its_end(api: httpx.AsyncClient, eng
     refused(await api.get("/api/schedules/mails%2F42"), 404, "schedule_not_found")
     trail = (await api.get("/api/audit")).json()["entries"]
     assert [entry["action"] for entry in reversed(trail)] == [
-        *("schedule-set", "schedule-pause", "schedule-trigger", "schedule-resume", "schedule-set", "schedule-delete")
+        *("schedule-set", "schedule-pause", "schedule-trigger", "schedule-resume", "schedule-set"),
+        *("schedule-set", "schedule-delete"),
     ]
     assert trail[0]["detail"] == {"schedule": "mails/42"}
 
@@ -117,6 +123,8 @@ async def test_a_preview_shows_the_next_times_in_their_zone(quick: httpx.AsyncCl
         ({"payload": {"to": 5}}, "invalid_arguments", "payload.to"),
         ({"options": {"runAfter": "2030-01-01T00:00:00Z"}}, "invalid_option", "options.runAfter"),
         ({"type": ""}, "invalid_option", "type"),
+        ({"type": None}, "invalid_input", "type"),
+        ({"payload": None}, "invalid_input", "payload"),
         ({"more": 1}, "invalid_input", "more"),
     ],
     ids=str,
@@ -131,6 +139,7 @@ async def test_what_cannot_be_is_refused_and_nothing_is_stored(
 
 async def test_names_that_are_too_long_or_unknown(quick: httpx.AsyncClient):
     refused(await quick.put(f"/api/schedules/{'s' * 256}", json=NIGHTLY), 400, "invalid_input", "name")
+    refused(await quick.put("/api/schedules/none", json={"every": 60}), 404, "schedule_not_found")
     for method, path in (
         ("GET", ""),
         ("DELETE", ""),

@@ -81,8 +81,25 @@ const typesRoute = createRoute({
   component: page(() => import("@/pages/types/types-page"), "TypesPage"),
 });
 
+/** Where the page starts, which is by name. */
+const schedulesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/schedules",
+  validateSearch: (given: Record<string, string>): { cursor?: string } =>
+    given["cursor"] ? { cursor: given["cursor"] } : {},
+  component: page(() => import("@/pages/schedules/schedules-page"), "SchedulesPage"),
+});
+
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute]),
+  routeTree: rootRoute.addChildren([
+    homeRoute,
+    tasksRoute,
+    taskRoute,
+    statsRoute,
+    workersRoute,
+    typesRoute,
+    schedulesRoute,
+  ]),
   basepath: BASE.pathname,
   defaultPreload: "intent",
   defaultPendingComponent: Loading,

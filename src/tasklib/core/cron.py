@@ -234,6 +234,12 @@ def timing_of(given: Mapping[str, Any]) -> Timing:
 def _checked_fields(expression: object) -> str:
     if not isinstance(expression, str) or not 1 <= len(expression) <= LONGEST_EXPRESSION:
         raise _refused(f"must be text of 1 to {LONGEST_EXPRESSION} characters, got {shown(expression)}")
+    return _read_fields(expression)
+
+
+@lru_cache(maxsize=4096)
+def _read_fields(expression: str) -> str:
+    """Remembered: a schedule is read again each time it is due."""
     text = expression.strip()
     if text.startswith("@"):
         if text.lower() not in _NICKNAMES:

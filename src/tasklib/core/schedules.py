@@ -166,15 +166,17 @@ def fire(schedule: Schedule, now: datetime, new_ids: Callable[[int], Sequence[UU
     if definition is None or due_at is None:
         return ScheduleWrite(replace(schedule, next_at=None))
     timing = definition.timing
-    passed = timing.count(due_at, now, MOST_COUNTED)
-    slots = timing.latest(due_at, now, MOST_AT_ONCE if timing.missed == "all" else 1)
+    next_at, passed, slots = timing.next(due_at), 1, [due_at]
+    if next_at <= now:  # else it is the only one, as nearly always
+        next_at, passed = timing.next(now), timing.count(due_at, now, MOST_COUNTED)
+        slots = timing.latest(due_at, now, MOST_AT_ONCE if timing.missed == "all" else 1)
     longest = PROMPT_SECONDS if timing.missed == "none" and timing.late is None else timing.late
     if longest is not None:
         slots = [slot for slot in slots if now - slot <= timedelta(seconds=longest)]
     tasks = [task_of(schedule, slot, task_id) for slot, task_id in zip(slots, new_ids(len(slots)), strict=True)]
     after = replace(
         schedule,
-        next_at=timing.next(now),
+        next_at=next_at,
         fired=schedule.fired + len(slots),
         missed=schedule.missed + passed - len(slots),
     )

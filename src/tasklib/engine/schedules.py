@@ -82,6 +82,13 @@ class Schedules:
         known = None if call.task_type is not None else await self._engine.published(call.name)
         return definition(call, timing, self._engine, known)
 
+    async def retimed(self, name: str, timing: Timing) -> Definition:
+        """What it submits, at other times."""
+        found = (await self.get(name)).definition
+        if found is None:
+            raise ScheduleConflict(f"{name}: its definition cannot be read")
+        return checked(Definition(timing, found.task))
+
     async def put(self, name: str, new: Definition, *, operator: bool, audit: Sequence[AuditEntry] = ()) -> Schedule:
         """By code it is written only if it differs. By an operator it wins over what code says, until it is cleared."""
         check_name(name)
@@ -264,9 +271,13 @@ def definition(call: Call, timing: Timing, engine: Engine, published: Any = None
     if not isinstance(timing, Timing):
         raise InvalidOption(f"schedule must be cron(...) or every(...), got {timing!r:.60}", field="schedule")
     task = template(call, published, engine.config)._replace(id=UUID(int=0))
-    if timing.overlap != "allow" and task.unique_rule is not None:
+    return checked(Definition(timing, task))
+
+
+def checked(new: Definition) -> Definition:
+    if new.timing.overlap != "allow" and new.task.unique_rule is not None:
         raise InvalidOption("overlap: the task is unique by a rule of its own; give one of the two", field="overlap")
-    return Definition(timing, task)
+    return new
 
 
 def same(one: Definition | None, other: Definition | None) -> bool:

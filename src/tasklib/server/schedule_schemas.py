@@ -32,8 +32,10 @@ class TimingFields(RequestModel):
 
 
 class ScheduleSet(TimingFields):
-    type: Name
-    payload: Any = Field(description="Any JSON value; for a type that is known or published, its arguments.")
+    type: Name | None = Field(default=None, description="Left out with `payload`: only the times are changed.")
+    payload: Any = Field(
+        default=None, description="Any JSON value; for a type that is known or published, its arguments."
+    )
     missed: Missed | None = Field(default=None, description="Times that nobody was up for; latest unless given.")
     late: Number | None = Field(default=None, description=LATE)
     overlap: Overlap | None = Field(default=None, description="With an earlier task that is not over; else allow.")

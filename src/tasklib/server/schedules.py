@@ -13,6 +13,7 @@ from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
 from tasklib.core.cron import timing_of
+from tasklib.core.errors import InvalidInput
 from tasklib.core.schedules import Schedule
 from tasklib.core.task import Task
 from tasklib.server.docs import BODY, problems
@@ -98,16 +99,25 @@ async def get_schedule(name: ScheduleName, query: Annotated[TimesQuery, Query()]
     return await _detail(service, name, query.times)
 
 
-@router.put(ONE, operation_id="set_schedule", responses=problems(*BODY))
+@router.put(ONE, operation_id="set_schedule", responses=problems(404, 409, *BODY))
 async def set_schedule(name: ScheduleName, given: ScheduleSet, service: Served, who: IdentityDep) -> ScheduleDetail:
     """Make a schedule, or change one: what is said here wins over the code until it is cleared. Its arguments are
     checked now."""
     engine = service.engine
     with fields_of_the_request():
         timing = timing_of(given.model_dump())
-        call = call_of(given.type, given.payload, dict(given.options or ScheduleOptions()), service.registry)
-        definition = await engine.schedules.define(call, timing)
-        detail = {**timing.as_json(), "type": given.type}
+        if given.model_fields_set.isdisjoint({"type", "payload", "options"}):
+            # What is shown of the arguments may be masked: who edits the times need not send them back.
+            definition = await engine.schedules.retimed(name, timing)
+        else:
+            for field in ("type", "payload"):
+                if field not in given.model_fields_set or given.type is None:
+                    raise InvalidInput(f"{field}: say type and payload, or neither", field=field)
+            options = dict(given.options or ScheduleOptions())
+            definition = await engine.schedules.define(
+                call_of(given.type or "", given.payload, options, service.registry), timing
+            )
+        detail = {**timing.as_json(), "type": definition.task.name}
         await engine.schedules.put(name, definition, operator=True, audit=_audit(service, who, "set", name, detail))
     return await _detail(service, name)
 
