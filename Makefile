@@ -41,8 +41,8 @@ flaky: ui ## run the slow tests again and again and name those that vary; RUNS=2
 	@$(BIN)/python -m tests.flaky --runs $(or $(RUNS),20) --jobs $(or $(JOBS),$(PROCESSES)) $(ARGS)
 
 model: install ## random steps on all engines against a model, and races, for longer; EXAMPLES=2000, TASKLIB_SEED=...
-	TASKLIB_MODEL_EXAMPLES=$(or $(EXAMPLES),300) TASKLIB_MODEL_SHRINK=1 TASKLIB_RACES=20 \
-		$(BIN)/pytest -q --timeout=0 tests/model tests/races $(ARGS)
+	TASKLIB_MODEL_EXAMPLES=$(or $(EXAMPLES),300) TASKLIB_MODEL_SHRINK=1 TASKLIB_RACES=20 TASKLIB_ALL_ZONES=1 \
+		$(BIN)/pytest -q --timeout=0 tests/model tests/races tests/core/test_cron.py $(ARGS)
 
 guards: ui ## take each guard away in turn and show the test that notices; ONLY='nats lease' some, JOBS=4
 	@$(BIN)/python -m tests.guards.run --jobs $(or $(JOBS),2) $(ONLY)

@@ -16,7 +16,7 @@ depends_on = None
 
 SCHEMA = "public"
 
-TABLES = ("task_steps", "task_keys", "task_types", "task_alerts")
+TABLES = ("task_steps", "task_keys", "task_schedules", "task_types", "task_alerts")
 COLUMNS = {
     "task_workers": ("queues", "version", "drain_requested_at"),
     "tasks": (

@@ -7,7 +7,7 @@
 -- For a schema of its own (?schema=billing in tasklib's URL):  sed 's/public\./billing./g' 002_add_schedules_and_flows.sql
 --
 -- To undo it:
---     DROP TABLE public.task_steps, public.task_keys, public.task_types, public.task_alerts;
+--     DROP TABLE public.task_steps, public.task_keys, public.task_schedules, public.task_types, public.task_alerts;
 --     ALTER TABLE public.task_workers DROP COLUMN queues, DROP COLUMN version, DROP COLUMN drain_requested_at;
 --     ALTER TABLE public.tasks DROP COLUMN waits, DROP COLUMN after, DROP COLUMN feeds, DROP COLUMN flow_id;
 --     ALTER TABLE public.tasks DROP COLUMN key, DROP COLUMN unique_key, DROP COLUMN unique_until, DROP COLUMN progress;
@@ -62,6 +62,24 @@ CREATE TABLE public.task_keys (
     served_at timestamptz,
     PRIMARY KEY (name, key)
 ) WITH (fillfactor = 50);
+
+-- Recurring tasks: when the next is due, what the code says of them, and what an operator says in its place.
+CREATE TABLE public.task_schedules (
+    name varchar NOT NULL PRIMARY KEY,
+    declared jsonb,
+    operator jsonb,
+    paused boolean NOT NULL DEFAULT false,
+    version integer NOT NULL,
+    next_at timestamptz,
+    declared_at timestamptz,
+    code_at timestamptz,
+    runs jsonb NOT NULL DEFAULT '[]',
+    fired bigint NOT NULL DEFAULT 0,
+    missed bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX ix_task_schedules_next_at ON public.task_schedules (next_at) WHERE next_at IS NOT NULL;
 
 -- What workers have told of their task types: for those who submit without the code.
 CREATE TABLE public.task_types (

@@ -118,6 +118,13 @@ def finished(name: str) -> tasklib.Task:
     return task
 
 
+def test_schedules_fire_while_their_worker_runs(sqlite_url: str, tmp_path: Path):
+    with queue(sqlite_url), worker(sqlite_url, tmp_path, "schedules.py"):
+        assert finished("heartbeat").tags["schedule"] == "heartbeat"
+        names = [each.name for each in tasklib.schedules.all()]
+        assert names == ["heartbeat", "nightly", "report-42", "report-43"]
+
+
 def test_simple_submits_what_worker_runs(shared_url: str, tmp_path: Path):
     said = run("simple.py", shared_url, tmp_path)
     assert "refused: 1 validation error for send_emailParams\nto: " in said

@@ -25,6 +25,8 @@ from tasklib.api.handle import TaskHandle
 from tasklib.api.manager import AsyncTaskManager, ManagedTask, TaskManager, TaskStatus
 from tasklib.api.queue import TaskQueue
 from tasklib.api.remote import RemoteQueue
+from tasklib.api.schedules import ScheduleHandle, schedules
+from tasklib.core.cron import cron, every
 from tasklib.core.errors import (
     InvalidConfig,
     InvalidInput,
@@ -35,6 +37,8 @@ from tasklib.core.errors import (
     MaxAttemptsReached,
     MissingExtra,
     QueueInUse,
+    ScheduleConflict,
+    ScheduleNotFound,
     SchemaMismatch,
     StoreBusy,
     StoreClosed,
@@ -64,6 +68,7 @@ from tasklib.core.errors import (
 from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped, TaskTimedOut
 from tasklib.core.registry import TaskOptions
 from tasklib.core.retry import RetryPolicy
+from tasklib.core.schedules import Schedule
 from tasklib.core.task import (
     Task,
     TaskState,
@@ -104,6 +109,10 @@ __all__ = [
     "Retry",
     "RetryPolicy",
     "RunningTask",
+    "Schedule",
+    "ScheduleConflict",
+    "ScheduleHandle",
+    "ScheduleNotFound",
     "SchemaMismatch",
     "Snooze",
     "StoreBusy",
@@ -147,10 +156,12 @@ __all__ = [
     "WrongWorker",
     "cancel_task",
     "cancel_task_async",
+    "cron",
     "current_task",
     "debounce",
     "delete_task",
     "delete_task_async",
+    "every",
     "get_registered_tasks",
     "get_task",
     "get_task_async",
@@ -166,6 +177,7 @@ __all__ = [
     "list_tasks_async",
     "retry_task",
     "retry_task_async",
+    "schedules",
     "submit_many",
     "submit_many_sync",
     "submit_task",

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
-from tasklib import Config
+from tasklib import Config, cron
 from tasklib.core.errors import QueueInUse
 from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Task
 from tasklib.engine import copying
 from tasklib.engine.engine import Engine
+from tasklib.engine.schedules import same
+from tasklib.engine.submission import Call
 from tasklib.server.tokens import Role, new_token
 from tasklib.stores.values import ControlChange, Filter, NameStats
 from tests.cli.running import Cli
@@ -55,6 +57,8 @@ async def fill(engine: Engine) -> None:
     )
     await store.control(ControlChange(name="full", paused=True, operator_rate=2.5, concurrency=3))
     await store.add_token(new_token(Role.OPERATOR, "ada")[1])
+    weekly = await engine.schedules.define(Call("full", {"a": 1}), cron("0 8 * * 1", timezone="Asia/Tokyo"))
+    await engine.schedules.put("weekly", weekly, operator=True)
 
 
 @pytest.fixture
@@ -80,6 +84,9 @@ async def test_every_field_arrives_and_comes_back(engines: tuple[Engine, Engine]
         assert await engine.controls() == await first.controls()
         (token,) = await (await engine.store()).tokens()
         assert (token.label, token.role) == ("ada", "operator")
+        [weekly], [kept] = await engine.schedules.all(), await first.schedules.all()
+        assert (weekly.name, weekly.next_at, weekly.paused) == (kept.name, kept.next_at, kept.paused)
+        assert same(weekly.operator, kept.operator)
         assert (await engine.get_by_key("one/key ü")) == await first.get_by_key("one/key ü")
     await third.close()
 

@@ -52,7 +52,7 @@ def test_once(tmp_path: Path):
     assert re.search(r"charge_card +waiting +[12]/4", ran.out)  # each change is a line of its own
     assert not (tmp_path / "production.db").exists()  # the demo keeps away from the queue of the environment
     suggested = [shlex.split(line) for line in ran.out.splitlines() if "--database-url" in line]
-    assert [words[1] for words in suggested] == ["list", "show", "retry", "stats", "worker"]
+    assert [words[1] for words in suggested] == ["list", "show", "retry", "stats", "schedule", "worker"]
     for words in suggested:
         assert run_process(words[1:], tmp_path).code == 0, words
 

@@ -55,6 +55,7 @@ from tests.conformance.prefetch import Prefetch
 from tests.conformance.races import Races
 from tests.conformance.reads import Looking
 from tests.conformance.retrying import Retrying
+from tests.conformance.schedules import SchedulesKept
 from tests.conformance.schema import Schema
 from tests.conformance.searches import Searches
 from tests.conformance.series import Arrivals, Backlog, Series, Versions, Waited
@@ -108,6 +109,7 @@ class StoreSuite(
     Alerts,
     Waking,
     Strangers,
+    SchedulesKept,
     Schema,
     CheckUps,
     Closing,

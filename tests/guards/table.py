@@ -1,6 +1,19 @@
 """All guards, by topic."""
 
-from tests.guards import alerts, audit, claims, ends, fencing, gate, middleware, push, secrets, surroundings, values
+from tests.guards import (
+    alerts,
+    audit,
+    claims,
+    ends,
+    fencing,
+    gate,
+    middleware,
+    push,
+    schedules,
+    secrets,
+    surroundings,
+    values,
+)
 
 GUARDS = (
     *fencing.GUARDS,
@@ -10,6 +23,7 @@ GUARDS = (
     *gate.GUARDS,
     *ends.GUARDS,
     *push.GUARDS,
+    *schedules.GUARDS,
     *secrets.GUARDS,
     *surroundings.GUARDS,
     *values.GUARDS,

@@ -47,6 +47,9 @@ ACTIONS = {
     "pause": Action("POST", "/api/tasks/pause", audited=("pause",)),
     "rate limit": Action("POST", "/api/tasks/rate-limit", {"tasksPerSecond": 5}, audited=("rate-limit",)),
     "set type": Action("PUT", "/api/types/work", {"paused": True, "concurrency": 2}, audited=("set-type",)),
+    "set schedule": Action(
+        "PUT", "/api/schedules/s", {"type": "work", "payload": {}, "every": 60}, audited=("schedule-set",)
+    ),
     "bulk cancel": Action("POST", "/api/tasks/bulk/cancel", {"filter": {}}, Phase.PENDING, ("bulk-cancel", "cancel")),
     "bulk cancel of running ones": Action(
         "POST", "/api/tasks/bulk/cancel", {"filter": {}}, Phase.RUNNING, ("bulk-cancel", "cancel")
@@ -60,7 +63,8 @@ each_action = pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS.ke
 
 async def seen(store: Store, task_id: uuid.UUID | None) -> tuple[object, ...]:
     """All that these actions change."""
-    return (await store.get([task_id]) if task_id else [], await store.controls())
+    schedules = [(each.name, each.version) for each in await store.schedules()]
+    return (await store.get([task_id]) if task_id else [], await store.controls(), schedules)
 
 
 @contextmanager

@@ -37,6 +37,7 @@ class Sqlite:
         DROP TABLE task_steps;
         DROP TABLE task_keys;
         DROP TABLE task_alerts;
+        DROP TABLE task_schedules;
         DROP INDEX ix_tasks_flow_id;
         DROP INDEX ix_tasks_unique_key;
         DROP INDEX ix_tasks_expires_at;
@@ -94,7 +95,7 @@ class Sqlite:
 
 class Postgres:
     back = """
-        DROP TABLE task_steps, task_keys, task_alerts;
+        DROP TABLE task_steps, task_keys, task_schedules, task_alerts;
         ALTER TABLE tasks DROP COLUMN waits;
         ALTER TABLE tasks DROP COLUMN after;
         ALTER TABLE tasks DROP COLUMN feeds;

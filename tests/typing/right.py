@@ -19,6 +19,7 @@ from tasklib import (
     RemoteQueue,
     RetryPolicy,
     RunningTask,
+    ScheduleHandle,
     Submission,
     Task,
     TaskEvent,
@@ -28,6 +29,9 @@ from tasklib import (
     TaskQueue,
     TaskStatus,
     TaskWorker,
+    cron,
+    every,
+    schedules,
     task,
     tq,
 )
@@ -285,3 +289,16 @@ def middleware() -> None:
     tasklib.init(config)
     for each in config.middleware:
         assert_type(each, Middleware)
+
+
+@task(schedule=cron("30 3 * * *", timezone="Europe/Berlin"))
+def nightly(kind: str = "all") -> None: ...
+
+
+async def scheduling() -> None:
+    assert_type(nightly.schedule("a", every(minutes=5))("some"), ScheduleHandle)
+    assert_type(await nightly.schedule_async("a", every(minutes=5))(kind="some"), ScheduleHandle)
+    assert_type(nightly.options(priority=1).schedule("a", cron("@daily"))(), ScheduleHandle)
+    assert_type(schedules["a"].trigger(), UUID)
+    assert_type(schedules["a"].next(5), list[datetime])
+    assert_type(tq("crawl", Invoice).every(60, Invoice(number=1, customer="a")), TypeContext[Invoice])

@@ -20,6 +20,8 @@ from tasklib import (
     TaskManager,
     TaskQueue,
     TaskWorker,
+    cron,
+    every,
     task,
     tq,
 )
@@ -212,3 +214,9 @@ class Fine(Middleware):
 def middleware() -> None:
     Config(middleware=[Fine])  # type: ignore[list-item]  # error: an instance, not the class
     Config(middleware=Fine())  # type: ignore[arg-type]  # error: a list
+
+
+def scheduling() -> None:
+    send_email.schedule("a", every(minutes=5))("user@example.com")  # type: ignore[call-arg]  # error: missing argument
+    send_email.schedule("a", "0 8 * * *")("user@example.com", "Hello")  # type: ignore[arg-type]  # error: not a timing
+    cron("0 8 * * *", missed="some")  # type: ignore[arg-type]  # error: no such word

@@ -6,7 +6,7 @@ import apsw
 import psycopg
 
 # The workers stay: they are alive. Counts come after tasks, because deleting tasks is counted.
-TABLES = ("tasks", "task_counts", "task_controls", "task_audit", "task_tokens")
+TABLES = ("tasks", "task_counts", "task_controls", "task_schedules", "task_audit", "task_tokens")
 EMPTY = ";".join(f"DELETE FROM {table}" for table in TABLES)
 
 

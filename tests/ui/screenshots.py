@@ -139,6 +139,7 @@ async def take(browser: Browser, site: Site, folder: Path, task: str, ready: Cal
         "stats": "/stats",
         "workers": "/workers",
         "types": "/types",
+        "schedules": "/schedules",
     }
     for view, options in VIEWS.items():
         context = await browser.new_context(**options, reduced_motion="reduce")

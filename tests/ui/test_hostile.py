@@ -53,7 +53,7 @@ async def test_nothing_runs_and_nothing_hides(sqlite_url: str, tmp_path: Path, p
         tasks = await filled(site)
         await site.sign_in(page, made.data["token"])
         pages = ["/tasks", "/tasks?q=error%3Ascript", *(f"/tasks/{each}" for each in tasks.values())]
-        for path in (*pages, "/stats", "/workers", "/types", "/nowhere/<img src=x onerror=window.hit=8>"):
+        for path in (*pages, "/stats", "/workers", "/types", "/schedules", "/nowhere/<img src=x onerror=window.hit=8>"):
             await page.goto(f"{site.url}{path}")
             if "nowhere" not in path and "?q" not in path:
                 await expect(page.get_by_text("<img src=x").filter(visible=True).first).to_be_visible()

@@ -12,7 +12,13 @@ from tests.ui.site import TOKEN, Site
 
 pytestmark = one_engine
 
-PAGES = [("/tasks", "Tasks"), ("/stats", "Stats"), ("/workers", "Workers"), ("/types", "Types")]
+PAGES = [
+    ("/tasks", "Tasks"),
+    ("/stats", "Stats"),
+    ("/workers", "Workers"),
+    ("/types", "Types"),
+    ("/schedules", "Schedules"),
+]
 
 
 def title(page: Page, text: str):

@@ -30,6 +30,11 @@ def work(number: int) -> int:
 
 
 @task
+def tick(schedule: str) -> None:
+    note("tick", schedule, current_task().slot)
+
+
+@task
 def slow(number: int) -> int:
     """Long enough to be running when something beside it kills its worker."""
     note("slow", number)

@@ -106,6 +106,15 @@ const apiDocsRoute = createRoute({
   component: page(() => import("@/pages/api-docs/api-docs-page"), "ApiDocsPage"),
 });
 
+/** Where the page starts, which is by name. */
+const schedulesRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/schedules",
+  validateSearch: (given: Record<string, string>): { cursor?: string } =>
+    given["cursor"] ? { cursor: given["cursor"] } : {},
+  component: page(() => import("@/pages/schedules/schedules-page"), "SchedulesPage"),
+});
+
 export const router = createRouter({
   routeTree: rootRoute.addChildren([
     homeRoute,
@@ -116,6 +125,7 @@ export const router = createRouter({
     typesRoute,
     typeRoute,
     apiDocsRoute,
+    schedulesRoute,
   ]),
   basepath: BASE.pathname,
   defaultPreload: "intent",

@@ -9,10 +9,12 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
 from tasklib.api.handle import TaskHandle
+from tasklib.api.schedules import AsyncScheduling, Scheduling
 from tasklib.api.sync import bridge, run_sync
 from tasklib.core.column_batch import ColumnBatch
+from tasklib.core.cron import Timing
 from tasklib.core.durations import WholeSeconds
-from tasklib.core.errors import TaskDefinitionError, Unsupported
+from tasklib.core.errors import InvalidInput, InvalidOption, TaskDefinitionError, Unsupported
 from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_options, check_timeout
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
 from tasklib.core.retry import RetryPolicy
@@ -77,6 +79,19 @@ class Submitter(Generic[P, R]):
         inserted = await engine.submit_many(self._call(), calls, connection=self._connection)
         return [self._handle(each, engine) for each in inserted] if handles else ids_of(inserted)
 
+    def schedule(self, name: str, timing: Timing, /) -> Scheduling[P]:
+        """`report.schedule("weekly", cron("0 8 * * 1"))(customer=42)` submits this call at these times, from now on.
+        The schedule is kept in the queue under its name; said again it is changed, if it differs."""
+        return Scheduling(self._task_type, self._without_connection(), name, timing)
+
+    def schedule_async(self, name: str, timing: Timing, /) -> AsyncScheduling[P]:
+        return AsyncScheduling(self._task_type, self._without_connection(), name, timing)
+
+    def _without_connection(self) -> SubmitOptions:
+        if self._connection is not None:
+            raise InvalidOption("connection: a schedule is not part of your transaction", field="connection")
+        return self._options
+
     def _call(self, arguments: Mapping[str, Any] | None = None) -> Call:
         return call_of(self._task_type, arguments, self._options)
 
@@ -137,6 +152,7 @@ def task(
     retry: RetryPolicy | None = ...,
     executor: Executor = ...,
     queue: str = ...,
+    schedule: Timing | None = ...,
     unique: Unique | Callable[[Any], str | Unique | None] | None = ...,
     registry: Registry = ...,
 ) -> _Decorator: ...
@@ -152,6 +168,7 @@ def task(
     retry: RetryPolicy | None = None,
     executor: Executor = "auto",
     queue: str = DEFAULT_QUEUE,
+    schedule: Timing | None = None,
     unique: Unique | Callable[[Any], str | Unique | None] | None = None,
     registry: Registry = default_registry,
 ) -> TaskFunction[..., Any, Any] | _Decorator:
@@ -164,6 +181,7 @@ def task(
         retry=retry,
         executor=executor,
         queue=queue,
+        schedule=schedule,
         unique=unique,
     )
     if function is None:
@@ -177,9 +195,19 @@ def _decorate(
     if isinstance(function, TaskFunction):
         raise TaskDefinitionError(f"{function.name} is a task already")
     task_type = define(function, name=name, options=options, depth=depth)
+    if options.schedule is not None:
+        _check_without_arguments(task_type)
     registry.add(task_type)
     task_log.registered(task_type.name)
     return TaskFunction(function, task_type)
+
+
+def _check_without_arguments(task_type: TaskType) -> None:
+    try:
+        task_type.encode({})
+    except InvalidInput as error:
+        reason = "its times bring no arguments: give them defaults, or use .schedule(name, ...)(arguments)"
+        raise TaskDefinitionError(f"schedule: {task_type.name}: {reason}: {error}", field="schedule") from None
 
 
 def ids_of(inserted: Sequence[Inserted]) -> list[UUID]:

@@ -12,6 +12,8 @@ from typing_extensions import Unpack
 from tasklib.api.decorator import submit_sync
 from tasklib.api.options import CamelSettings, EnqueueOptions
 from tasklib.api.queue import LEASE_SECONDS, QueueStats, TaskQueue
+from tasklib.api.sync import run_sync
+from tasklib.core.cron import Timing
 from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidConfig
 from tasklib.core.options import check_name
@@ -47,6 +49,36 @@ class TypeContext(Generic[P]):
     ) -> Self:
         call = self._queue.call(self.type, payload, self._model, options, more)
         self.ids.append((await self._queue.engine.submit(call)).id)
+        return self
+
+    def every(
+        self,
+        timing: Timing | Seconds,
+        payload: P | None = None,
+        options: EnqueueOptions | Mapping[str, Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        **more: Unpack[EnqueueOptions],
+    ) -> Self:
+        """Adds a task again and again: every so many seconds, or at the times of `cron(...)`. The schedule is kept in
+        the queue under `name`, that of the type unless given; said again it is changed, if it differs."""
+        call = self._queue.call(self.type, payload, self._model, options, more)
+        run_sync(self._queue.schedule_async(self.type, timing, call, name))
+        return self
+
+    async def every_async(
+        self,
+        timing: Timing | Seconds,
+        payload: P | None = None,
+        options: EnqueueOptions | Mapping[str, Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        **more: Unpack[EnqueueOptions],
+    ) -> Self:
+        call = self._queue.call(self.type, payload, self._model, options, more)
+        await self._queue.schedule_async(self.type, timing, call, name)
         return self
 
     def set_worker(self, handler: Callable[[P], Any] | Callable[[], Any]) -> Self:

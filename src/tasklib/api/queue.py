@@ -17,6 +17,7 @@ from tasklib.api.options import CamelSettings, EnqueueOptions, enqueue_options, 
 from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.core import codec
 from tasklib.core.checks import INT32, check_whole
+from tasklib.core.cron import Timing, every
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidConfig, InvalidOption
 from tasklib.core.ids import as_task_id
@@ -195,6 +196,10 @@ class TaskQueue:
             payload = codec.decode(encode_payload(payload, model, self.engine.config.max_payload_bytes))
         known = handler or default_registry.get(type_name)
         return Call(type_name, payload, chosen, known, is_json=handler is None, unknown=QUEUE_OPTIONS)
+
+    async def schedule_async(self, type_name: str, timing: Timing | Seconds, call: Call, name: str | None) -> None:
+        new = await self.engine.schedules.define(call, timing if isinstance(timing, Timing) else every(timing))
+        await self.engine.schedules.put(type_name if name is None else name, new, operator=False)
 
     def get_task(self, task_id: UUID | str) -> Task | None:
         return run_sync(self.get_task_async(task_id))

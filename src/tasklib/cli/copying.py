@@ -28,7 +28,7 @@ def copy_queue(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The URL of the queue to read.", show_default=False)],
     target: Annotated[str, typer.Argument(metavar="TO", help="The URL of the queue to write.", show_default=False)],
 ) -> None:
-    """Copy all tasks to another database: ids, states, keys, results and history, and pauses, limits and tokens.
+    """Copy all tasks to another database: ids, states, keys, results and history; schedules, pauses, limits, tokens.
 
     Stop the workers of both queues first. What was there before stays, and nothing in the first queue is changed. A
     copy that broke off goes on when it is started again. SQLite keeps times to the millisecond, the others to the

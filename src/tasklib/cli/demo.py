@@ -215,7 +215,13 @@ class Demo:
         program = "tasklib" if shutil.which("tasklib") else shlex.quote(sys.argv[0])
         ids = {task.name: task.id for _, task in reversed(self._played)}
         self._say(Text("\nThe queue is still there. Look around in it:", style="bold"))
-        looks = ("list --state failed", f"show {ids.get('charge_card')}", f"retry {ids.get('import_feed')}", "stats")
+        looks = (
+            "list --state failed",
+            f"show {ids.get('charge_card')}",
+            f"retry {ids.get('import_feed')}",
+            "stats",
+            "schedule list",
+        )
         for words in (*looks, f"worker {TASKS} --burst"):
             self._say(f"  {program} {words} --database-url {shlex.quote(self._engine.config.shown_url)}")
         return not wrong

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tasklib import RetryPolicy, TaskState, current_task, task
+from tasklib import RetryPolicy, TaskState, current_task, every, task
 from tasklib.api.decorator import Submitter
 
 _SOON = RetryPolicy(base=0.4, multiplier=2.0)  # short enough to watch; the default waits 5, 10 and 20 seconds
@@ -45,6 +45,11 @@ async def crunch_numbers(seconds: int) -> None:
 @task(queue="agents")  # not one that the demo's worker serves
 def review_refund(order: int) -> str:
     return f"order {order}: refund approved"
+
+
+@task(schedule=every(seconds=5))
+def send_digest() -> str:
+    return f"the digest of {current_task().slot:%H:%M:%S}"
 
 
 class Scene(NamedTuple):

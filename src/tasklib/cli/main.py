@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tasklib import __version__
-from tasklib.cli import admin, alerts, controls, copying, demo, operate, serve, tasks, tokens, worker
+from tasklib.cli import admin, alerts, controls, copying, demo, operate, schedules, serve, tasks, tokens, worker
 from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
 from tasklib.cli.ending import EXIT_SECONDS, end_within
 from tasklib.cli.exits import MEANINGS, Exit
@@ -37,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, worker, serve, tasks, operate, controls, alerts, tokens, admin, copying):
+for part in (demo, worker, serve, tasks, operate, controls, schedules, alerts, tokens, admin, copying):
     part.register(app)
 
 

@@ -131,13 +131,13 @@ def submit(
 
     The name may be one that no worker knows yet: the task then waits for one that does.
     """
-    value = _payload(payload, arguments)
+    value = payload_of(payload, arguments)
     options = check_options(
         SubmitOptions(
             delay_seconds=delay,
             run_at=run_at,
             max_retries=max_retries,
-            timeout_seconds=None if timeout is None else _whole_seconds(timeout),
+            timeout_seconds=None if timeout is None else whole_seconds(timeout),
             priority=priority,
             tags=pairs(tag, "--tag") if tag else None,
             idempotency_key=key,
@@ -333,7 +333,7 @@ def _unique(
     return Unique(key, until=cast(Any, until or "finished"), conflict=conflict, at_most=at_most)
 
 
-def _payload(text: str | None, words: list[str] | None) -> Any:
+def payload_of(text: str | None, words: list[str] | None) -> Any:
     if text is None:
         return pairs(words or [], "argument")
     if words:
@@ -343,7 +343,7 @@ def _payload(text: str | None, words: list[str] | None) -> Any:
     return codec.decode(text, field="payload")
 
 
-def _whole_seconds(timeout: float) -> int:
+def whole_seconds(timeout: float) -> int:
     if not timeout.is_integer():  # nor is one beyond all numbers
         raise InvalidOption(f"timeout_seconds must be whole seconds, got {timeout:g}", field="timeout_seconds")
     return int(timeout)

@@ -10,8 +10,8 @@ TaskLibError
 │   └── TaskDefinitionError               a function that cannot be a task
 ├── TaskConflict                   the task is not in a state that allows this, or a unique index of yours is against it
 │   ├── TaskAlreadyClaimed, TaskNotClaimed, WrongWorker, TaskCompleted, TaskFailed, TaskCancelled,
-│   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
-├── TaskNotFound (LookupError)
+│   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed, ScheduleConflict
+├── TaskNotFound, ScheduleNotFound (LookupError)
 ├── WaitTimeout (TimeoutError)
 ├── WorkerExhausted                every slot is taken by a task that does not end
 ├── MissingExtra, Unsupported, QueueInUse
@@ -151,6 +151,20 @@ class TaskNotDue(TaskConflict):
 
 class TaskNotFailed(TaskConflict):
     code = "task_not_failed"
+
+
+class ScheduleConflict(TaskConflict):
+    """The schedule is in a state that does not allow this."""
+
+    code = "schedule_conflict"
+
+
+class ScheduleNotFound(TaskLibError, LookupError):
+    code = "schedule_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no schedule is named {name!r:.80}")
+        self.name = name
 
 
 class WaitTimeout(TaskLibError, TimeoutError):

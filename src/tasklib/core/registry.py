@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from tasklib.core import codec
 from tasklib.core.annotations import adapter_config, field_name, is_loose, plain_type, refusal, resolved_hints
+from tasklib.core.cron import Timing
 from tasklib.core.errors import InvalidOption, InvalidValue, TaskDefinitionError, TaskValidationError
 from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, check_name, check_options, check_unique
 from tasklib.core.retry import RetryPolicy
@@ -45,6 +46,8 @@ class TaskOptions:
     executor: Executor = "auto"
     queue: str = DEFAULT_QUEUE
     """A label by which workers choose what they serve."""
+    schedule: Timing | None = None
+    """Workers see to it that it is submitted at these times, without arguments."""
     unique: UniqueOption | None = None
     """One rule for all tasks of the type, or a function from the arguments to the key or the rule. `COMPUTED`: there is
     such a function, where the code is."""
@@ -53,6 +56,9 @@ class TaskOptions:
         own = ("max_retries", "timeout_seconds", "priority", "tags", "retry")
         check_options({name: getattr(self, name) for name in own})
         check_name(self.queue, "queue")
+        if self.schedule is not None and not isinstance(self.schedule, Timing):
+            reason = f"schedule must be cron(...) or every(...), got {self.schedule!r:.60}"
+            raise TaskDefinitionError(reason, field="schedule")
         if self.unique is not None and self.unique != COMPUTED and not callable(self.unique):
             check_unique(self.unique)
         if self.executor not in ("auto", "process"):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from tasklib.core.decide import WriteResult
 from tasklib.core.errors import QueueInUse
+from tasklib.core.schedules import ScheduleWrite
 from tasklib.engine.diagnose import WorkerState, worker_state
 from tasklib.engine.engine import Engine
-from tasklib.stores.protocol import AccessStore, ControlStore
+from tasklib.stores.protocol import AccessStore, ControlStore, ScheduleStore
 from tasklib.stores.values import ControlChange, Filter
 
 BATCH = 500
@@ -37,6 +38,7 @@ async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None
     await _check_at_rest(target, "the queue to copy to")
     reading, writing = await source.store(), await target.store()
     await _copy_controls(reading, writing)
+    await _copy_schedules(reading, writing)
     await _copy_tokens(reading, writing)
     done = Copied(total=await _size(source))
     cursor: UUID | None = None
@@ -83,6 +85,11 @@ async def _copy_controls(source: ControlStore, target: ControlStore) -> None:
             concurrency=each.concurrency,
         )
         await target.control(change)
+
+
+async def _copy_schedules(source: ScheduleStore, target: ScheduleStore) -> None:
+    """With their latest runs and their next times. One that is there already stays as it is."""
+    await target.write_schedules([ScheduleWrite(replace(each, version=0)) for each in await source.schedules()])
 
 
 async def _copy_tokens(source: AccessStore, target: AccessStore) -> None:

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from tasklib.core.errors import TaskLibError
+from tasklib.core.schedules import slot_of
 
 log = logging.getLogger("tasklib.worker")
 
@@ -39,6 +41,11 @@ class RunningTask:
         """As the handler takes them: keyword arguments, or the payload. Made anew each time: to change them changes
         nothing of the run."""
         return self._arguments()
+
+    @property
+    def slot(self) -> datetime | None:
+        """The time for which a schedule submitted it. None: no schedule did."""
+        return slot_of(self.tags)
 
     @property
     def seconds_left(self) -> float | None:

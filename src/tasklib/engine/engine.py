@@ -25,6 +25,7 @@ from tasklib.engine.batch_loader import Together
 from tasklib.engine.config import Config, check_default, is_missing
 from tasklib.engine.filters import check_sorted_by_end, checked
 from tasklib.engine.listeners import Settled, listening, tell
+from tasklib.engine.schedules import Schedules
 from tasklib.engine.submission import Call, Prepared, Submitted, prepare, prepare_many
 from tasklib.stores.protocol import InsertsInThread, Store
 from tasklib.stores.values import (
@@ -67,6 +68,7 @@ class Engine:
         self._closed = False
         self._recovered_at: float | None = None
         self._types: _Types | None = None
+        self.schedules = Schedules(self)
         self._told_of: dict[str, TaskType] = {}
         """What was published from here."""
         self._alike: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -203,10 +205,12 @@ class Engine:
         return types.by_name.get(name)
 
     async def publish(self, types: Iterable[TaskType]) -> None:
-        """Tells what these types take, and their options, to those who submit without the code. Each once."""
+        """Tells what these types take, and their options, to those who submit without the code, and declares their
+        schedules. Each once."""
         new = [each for each in types if self._told_of.get(each.name) is not each]
         if new:
             await (await self.store()).publish(publish(new))
+            await self.schedules.declare(new)
             self._told_of.update((each.name, each) for each in new)
             self._types = None
 

@@ -58,6 +58,7 @@ class IdSource:
 
 
 _ids = IdSource()
+new_ids = _ids.next
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_ids.forget_lock)
@@ -106,17 +107,23 @@ class Submitted(NamedTuple):
 
 def prepare(call: Call, published: PublishedType | None, config: Config) -> Prepared:
     """Raises before anything is stored. `published`: of a type that this process does not know."""
+    new, validated = _prepared(call, published, config)
+    (trace,) = tracing.submitted(call.name, [new.id])
+    return Prepared(new if trace is None else new._replace(trace=trace), validated)
+
+
+def template(call: Call, published: PublishedType | None, config: Config) -> NewTask:
+    """The same for a task that is to be submitted again and again: it belongs to no trace."""
+    return _prepared(call, published, config).task
+
+
+def _prepared(call: Call, published: PublishedType | None, config: Config) -> Prepared:
     payload, own, validated = _fitted(call, published, config.max_payload_bytes)
-    alike = _alike(call.options, own, config)
-    ids = _ids.next(1)
-    new = NewTask(ids[0], call.name, payload, **alike)
+    new = NewTask(_ids.next(1)[0], call.name, payload, **_alike(call.options, own, config))
     rule = _unique_rule(call, own, payload)
     if rule is not None:
         new = _as_unique(new, rule)
-    if config.middleware:
-        new = before_submit(config.middleware, new)
-    (trace,) = tracing.submitted(call.name, ids)
-    return Prepared(new if trace is None else new._replace(trace=trace), validated)
+    return Prepared(before_submit(config.middleware, new) if config.middleware else new, validated)
 
 
 def check(call: Call, config: Config) -> None:

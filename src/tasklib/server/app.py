@@ -31,6 +31,7 @@ from tasklib.server import (
     login,
     metrics,
     outliers,
+    schedules,
     series,
     tasks,
     types,
@@ -54,7 +55,7 @@ VERSION = "1"
 """Of the API."""
 
 ROUTERS = (
-    *(bulk, controls, export, tasks, claims, health, login, types, workers, series, outliers, events),
+    *(bulk, controls, export, tasks, claims, health, login, types, schedules, workers, series, outliers, events),
     *(metrics, dashboard),
 )
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`. What programs ask for comes before

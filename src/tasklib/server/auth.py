@@ -17,6 +17,7 @@ HEALTH = frozenset({"/healthz", "/readyz"})
 PUBLIC = frozenset({*(("GET", path) for path in HEALTH), ("GET", "/login"), ("POST", "/api/login")})
 """All that is answered without a token, beside files under /assets/."""
 CLAIMS = "/api/claims"
+SCHEDULES = "/api/schedules/"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 IDENTITY = "tasklib.identity"
 """Where the scope says who asks."""
@@ -30,6 +31,8 @@ def need_of(method: str, path: str) -> Need:
         return Need.READ
     if (method, path) == ("POST", "/api/tasks"):
         return Need.SUBMIT
+    if method == "PUT" and path.startswith(SCHEDULES):
+        return Need.SUBMIT  # it says what is to be submitted
     if method == "POST" and (path == CLAIMS or path.startswith(f"{CLAIMS}/")):
         return Need.CLAIM
     return Need.OPERATE

@@ -21,7 +21,10 @@ OWN = Path(__file__).parent / "assets"
 """Files that need no build: those of the login page."""
 BUILT = Path(__file__).parent / "dashboard"
 API_DOCS = "/api/docs"
-PAGES = ("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types", "/types/{type:path}", API_DOCS)
+PAGES = (
+    *("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types", "/types/{type:path}", "/schedules"),
+    API_DOCS,
+)
 """What the router in the browser knows (ui/src/router.tsx); it also shows that there is nothing at other paths."""
 
 PAGE_WANTED = "tasklib.page_wanted"

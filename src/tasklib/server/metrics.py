@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
 
 from tasklib.core.exposition import CONTENT_TYPE, head, histogram, line
+from tasklib.core.schedules import Schedule
 from tasklib.engine.diagnose import is_live
 from tasklib.server.docs import problems
 from tasklib.server.meters import Meters
@@ -15,6 +16,8 @@ from tasklib.server.service import Served
 from tasklib.stores.values import Controls, NameStats, WorkerInfo
 
 router = APIRouter(tags=["figures"])
+
+MOST_SCHEDULES = 1000
 
 
 @router.get(
@@ -34,6 +37,7 @@ async def metrics(service: Served) -> PlainTextResponse:
         *_latency(service.meters),
         *_workers(await service.engine.workers(), service.dead_after),
         *_controls(await service.engine.controls(), stats),
+        *_schedules(await service.engine.schedules.all()),
     ]
     return PlainTextResponse("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
@@ -103,3 +107,23 @@ def _controls(controls: Mapping[str, Controls], stats: Mapping[str, NameStats]) 
     for name in limited:
         running = stats.get(name, NameStats()).running if name else sum(each.running for each in stats.values())
         yield line("tasklib_concurrency_used", running, type=name)
+
+
+def _schedules(schedules: Sequence[Schedule]) -> Iterator[str]:
+    """A queue may have one for each customer: those that come first by name."""
+    shown = schedules[:MOST_SCHEDULES]
+    yield from head("tasklib_schedule_last_fire_timestamp_seconds", "gauge", "When a schedule was last fired.")
+    for each in shown:
+        if each.runs:
+            fired_at = each.runs[-1].fired_at.timestamp()
+            yield line("tasklib_schedule_last_fire_timestamp_seconds", fired_at, schedule=each.name)
+    yield from head("tasklib_schedule_lateness_seconds", "gauge", "How long after its time it was last fired.")
+    for each in shown:
+        if each.lateness_seconds is not None:
+            yield line("tasklib_schedule_lateness_seconds", max(0.0, each.lateness_seconds), schedule=each.name)
+    yield from head("tasklib_schedule_fired_total", "counter", "Times that were fired.")
+    for each in shown:
+        yield line("tasklib_schedule_fired_total", each.fired, schedule=each.name)
+    yield from head("tasklib_schedule_missed_total", "counter", "Times that passed and were not made up for.")
+    for each in shown:
+        yield line("tasklib_schedule_missed_total", each.missed, schedule=each.name)

@@ -16,6 +16,7 @@ from tasklib.core.errors import (
     TRANSIENT,
     InvalidInput,
     InvalidOption,
+    ScheduleNotFound,
     StoreError,
     TaskConflict,
     TaskLibError,
@@ -34,6 +35,7 @@ MEDIA_TYPE = "application/problem+json"
 
 STATUSES: tuple[tuple[type[TaskLibError], int], ...] = (
     (TaskNotFound, 404),
+    (ScheduleNotFound, 404),
     (TaskNotFailed, 400),
     (TaskNotTerminal, 400),
     (TaskConflict, 409),

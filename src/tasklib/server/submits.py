@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
 from tasklib.api.options import from_attempts
 from tasklib.core.errors import InvalidInput, TaskValidationError
 from tasklib.core.registry import Registry
@@ -15,13 +19,23 @@ _FIELDS = {"name": "type", "run_at": "options.runAfter"}
 
 async def submit(given: Submit, registry: Registry, engine: Engine) -> Submitted:
     """Checked against the type's model where the server knows it, else against what workers have published of it."""
-    try:
+    with fields_of_the_request():
         options = dict(given.options or Options())
         if options["unique"] is not None:
             options["unique"] = Unique(**dict(options["unique"]))
-        chosen = from_attempts(options, Options.model_fields)
-        call = Call(given.type, given.payload, chosen, registry.get(given.type), unknown=QUEUE_OPTIONS)
-        return await engine.submit(call, dated=True)
+        return await engine.submit(call_of(given.type, given.payload, options, registry), dated=True)
+
+
+def call_of(name: str, payload: Any, options: Mapping[str, Any], registry: Registry) -> Call:
+    chosen = from_attempts(options, Options.model_fields)
+    return Call(name, payload, chosen, registry.get(name), unknown=QUEUE_OPTIONS)
+
+
+@contextmanager
+def fields_of_the_request() -> Iterator[None]:
+    """Errors name fields as the request has them."""
+    try:
+        yield
     except TaskValidationError:
         raise  # it names an argument
     except InvalidInput as error:

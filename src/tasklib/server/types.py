@@ -27,7 +27,8 @@ class _NameConvertor(PathConvertor):
     regex = r"[\s\S]+"
 
 
-register_url_convertor("type_name", _NameConvertor())
+ANY_NAME = "type_name"
+register_url_convertor(ANY_NAME, _NameConvertor())
 
 TypeName = Annotated[Name, Path(alias="type")]
 

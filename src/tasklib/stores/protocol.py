@@ -23,6 +23,7 @@ from uuid import UUID
 from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.published import PublishedType
+from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.values import (
     ALL_AUDIT,
@@ -35,6 +36,7 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    DueSchedules,
     EndedCursor,
     EndedPage,
     Extension,
@@ -309,7 +311,45 @@ class UpkeepStore(Protocol):
         ...
 
 
-class Store(Lifecycle, WorkStore, ReadStore, FleetStore, ControlStore, AccessStore, AlertStore, UpkeepStore, Protocol):
+class ScheduleStore(Protocol):
+    """Schedules: values that are read, and written back under their version."""
+
+    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
+        """Those of these names, or all, by name."""
+        ...
+
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        """Those whose time has come, longest due first. Not those of code that no worker has declared for a day."""
+        ...
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
+    ) -> list[Sequence[Inserted] | None]:
+        """Each under the version it was made of, its tasks with it, all in one transaction; how the tasks were stored.
+        None: the schedule has changed since, or was made or deleted by another, and nothing of it was written. The
+        tasks become its latest runs. `wait=False`: what another writes at this moment counts as changed. A change
+        without slots wakes everybody."""
+        ...
+
+    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool: ...
+
+    async def keep_schedules(self, names: Sequence[str]) -> None:
+        """A live worker has these in its code. Versions stay."""
+        ...
+
+
+class Store(
+    Lifecycle,
+    WorkStore,
+    ReadStore,
+    FleetStore,
+    ControlStore,
+    ScheduleStore,
+    AccessStore,
+    AlertStore,
+    UpkeepStore,
+    Protocol,
+):
     """One engine's hold on the tables. An instance belongs to the event loop it was opened in.
 
     What needs a part of it asks for that part: its signature then says what it can do to the queue."""

@@ -16,6 +16,7 @@ from tasklib.core.limits import ControlChange as ControlChange
 from tasklib.core.limits import Controls as Controls
 from tasklib.core.limits import Unset as Unset
 from tasklib.core.options import DEFAULT_QUEUE
+from tasklib.core.schedules import Schedule
 from tasklib.core.task import Claim, Task
 
 T = TypeVar("T")
@@ -75,6 +76,14 @@ class Claimed(NamedTuple):
     next_due_in: float | None
     """Seconds until something may become claimable through time alone (a due time, a rate limit's next permit): a hint
     for how long to sleep, looked up only when fewer than `slots` were claimed. None: nothing waits."""
+
+
+class DueSchedules(NamedTuple):
+    schedules: list[Schedule]
+    now: datetime
+    """The store's clock at that look."""
+    next_due_in: float | None
+    """Seconds until the next falls due; 0: there are more. None: none will by itself."""
 
 
 class Held(NamedTuple):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from tasklib.api.fluent import tq
 from tasklib.api.sync import run_sync
 from tasklib.core.durations import Seconds
+from tasklib.core.options import check_run_at
 from tasklib.core.registry import Registry, default_registry
 from tasklib.core.task import Task
 from tasklib.engine.config import Config
@@ -78,6 +79,31 @@ class QueueForTests:
     def advance(self, seconds: Seconds) -> None:
         """Moves the queue's clock, so that delayed tasks and retries fall due without waiting."""
         self.engine.advance(seconds)
+
+    def advance_to(self, when: datetime, *, drain: bool = False, registry: Registry = default_registry) -> None:
+        """Moves the queue's clock to this instant, and fires what schedules have due on the way, each at its time.
+        `drain`: what has fallen due is run each time, before the clock moves on."""
+        when = check_run_at(when, "when")
+        run_sync(self.engine.publish(registry))
+        while (due_at := run_sync(self._fired())) is not None and due_at <= when:
+            if drain:
+                self.drain(registry=registry)
+            self._move(due_at)
+        if drain:
+            self.drain(registry=registry)
+        self._move(when)
+        run_sync(self._fired())
+
+    def _move(self, when: datetime) -> None:
+        step = when - self.now + timedelta(milliseconds=1)  # a store may count those only
+        if step > timedelta(0):
+            self.advance(step)
+
+    async def _fired(self) -> datetime | None:
+        """Fires what is due now. When the next will be."""
+        await self.engine.schedules.keep()
+        wait = await self.engine.schedules.fire()
+        return None if wait is None else await self._now() + timedelta(seconds=wait)
 
     def tasks(self, name: str | None = None, *, connection: object | None = None) -> list[Task]:
         """All tasks, oldest first. With a connection: those that its transaction sees."""

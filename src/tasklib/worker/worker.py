@@ -38,6 +38,7 @@ from tasklib.worker.in_flight import Execution, InFlight, Stop
 from tasklib.worker.janitor import Janitor
 from tasklib.worker.outage import Outage, Reminder
 from tasklib.worker.prefetch import RunTimes
+from tasklib.worker.scheduler import Scheduler
 from tasklib.worker.signals import STOP_SIGNALS, StopSignals
 from tasklib.worker.watch import LoopWatch
 
@@ -249,6 +250,7 @@ class TaskWorker:
         if slots.size != self.concurrency:  # changed while this was being set up
             adjust()
         janitor = Janitor(self._engine, fetcher.nudge, self._alerts)
+        scheduler = Scheduler(self._engine)
         if not await self._sign_on(heartbeat):
             return
         log.info(
@@ -259,9 +261,10 @@ class TaskWorker:
             ", ".join(dict.fromkeys(self.queues.values())) or "none yet",
             ", ".join(self.names) or "none yet",
         )
+        await scheduler.look()  # before the first claim, which a worker that stops by itself may end with
         heartbeat.start()
         claiming = asyncio.create_task(fetcher.run())
-        others = [asyncio.create_task(completer.run()), asyncio.create_task(janitor.run())]
+        others = [asyncio.create_task(each.run()) for each in (completer, janitor, scheduler)]
         try:
             await self._until_told(claiming, others, fetcher, exhausted)
             if exhausted.is_set():

@@ -1,6 +1,6 @@
 /** What pages change. */
 import { call, client } from "@/api/client";
-import type { BulkAction, BulkDone, BulkFilter, CleanUpQuery, ControlSet } from "@/api/model";
+import type { BulkAction, BulkDone, BulkFilter, CleanUpQuery, ControlSet, ScheduleSet } from "@/api/model";
 
 export const retryTask = (id: string) =>
   call(client.POST("/api/tasks/{task_id}/retry", { params: { path: { task_id: id } } }));
@@ -55,5 +55,22 @@ export const setRateLimit = (tasksPerSecond: number | null) =>
 /** What is left out stays as it is; null clears. */
 export const setType = (type: string, body: ControlSet) =>
   call(client.PUT("/api/types/{type}", { params: { path: { type } }, body: body as Required<ControlSet> }));
+
+const named = (name: string) => ({ params: { path: { name } } });
+
+export const pauseSchedule = (name: string) => call(client.POST("/api/schedules/{name}/pause", named(name)));
+
+export const resumeSchedule = (name: string) => call(client.POST("/api/schedules/{name}/resume", named(name)));
+
+export const triggerSchedule = (name: string) => call(client.POST("/api/schedules/{name}/trigger", named(name)));
+
+/** What the code says holds again. */
+export const clearSchedule = (name: string) => call(client.POST("/api/schedules/{name}/clear", named(name)));
+
+export const deleteSchedule = (name: string) => call(client.DELETE("/api/schedules/{name}", named(name)));
+
+/** Its times; what it submits stays. */
+export const setSchedule = (name: string, body: ScheduleSet) =>
+  call(client.PUT("/api/schedules/{name}", { ...named(name), body: body as Required<ScheduleSet> }));
 
 export const logOut = () => call(client.POST("/api/logout"));

@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { call, client } from "@/api/client";
 import { learnServerTime } from "@/api/clock";
-import type { SeriesQuery, TaskQuery } from "@/api/model";
+import type { ScheduleTimes, SeriesQuery, TaskQuery } from "@/api/model";
 
 const live = { live: true };
 
@@ -94,6 +94,30 @@ export function slowestQuery(type: string) {
   return queryOptions({
     queryKey: ["slowest", type],
     queryFn: ({ signal }) => call(client.GET("/api/slowest", { params: { query: { type } }, signal })),
+  });
+}
+
+const SCHEDULES_SECONDS = 5;
+
+/** With the strip of their latest runs. */
+export function schedulesQuery(cursor?: string) {
+  return queryOptions({
+    queryKey: ["schedules", cursor],
+    queryFn: ({ signal }) =>
+      call(
+        client.GET("/api/schedules", { params: { query: { limit: 50, runs: 20, ...(cursor && { cursor }) } }, signal }),
+      ),
+    placeholderData: keepPreviousData,
+    refetchInterval: SCHEDULES_SECONDS * 1000, // not `live`: each reads hundreds of tasks
+  });
+}
+
+/** What these times mean, and the next ten. */
+export function previewQuery(times: ScheduleTimes) {
+  return queryOptions({
+    queryKey: ["schedule-preview", times],
+    queryFn: ({ signal }) => call(client.GET("/api/schedule-preview", { params: { query: times }, signal })),
+    retry: false,
   });
 }
 

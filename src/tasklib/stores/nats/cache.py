@@ -188,6 +188,8 @@ class TaskCache:
             else:
                 self.controls[name] = (sequence, limits.decode(name, headers[NOTE]))
             self._wake(None)
+        elif key.startswith(keys.SCHEDULE) and NOTE in headers:
+            self._wake(None)
 
     def _task_changed(self, task: bytes, note: Note | None, sequence: int) -> None:
         self.moved(task, sequence)

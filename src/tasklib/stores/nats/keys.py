@@ -12,6 +12,7 @@ UNIQUE = "tasks.unique."
 CONTROL = "tasks.control."
 WORKER = "tasks.worker."
 TYPE = "tasks.type."
+SCHEDULE = "tasks.schedule."
 COUNT = "tasks.count."
 ALERT = "tasks.alert."
 TOKEN = "tasks.token."
@@ -63,6 +64,10 @@ def task_type(name: str) -> str:
 
 def alert(name: str) -> str:
     return ALERT + token_of(name)
+
+
+def schedule(name: str) -> str:
+    return SCHEDULE + token_of(name)
 
 
 def token(token_id: str) -> str:

@@ -10,6 +10,7 @@ from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import StoreClosed
 from tasklib.core.published import PublishedType
+from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.nats import access, alerts, checkup, operate, schema
 from tasklib.stores.nats import restore as restoring
@@ -23,6 +24,7 @@ from tasklib.stores.nats.counts import Counts
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.prune import Prunes
 from tasklib.stores.nats.reads import Reads
+from tasklib.stores.nats.schedules import Schedules
 from tasklib.stores.nats.settle import Settles
 from tasklib.stores.nats.submit import Submits
 from tasklib.stores.values import (
@@ -36,6 +38,7 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    DueSchedules,
     EndedCursor,
     EndedPage,
     Extension,
@@ -72,6 +75,7 @@ class NatsStore:
         self._claims = Claims(self._kv, self._cache, held)
         self._settles = Settles(self._kv, self._counts, held)
         self._submits = Submits(self._kv)
+        self._schedules = Schedules(self._kv, self._submits)
         self._deletes = operate.Deletes(self._kv)
         self._prunes = Prunes(self._kv, self._deletes)
         self._workers = operate.Workers(self._kv, self._cache)
@@ -291,6 +295,30 @@ class NatsStore:
     async def put_alert(self, alert: Alert) -> bool:
         self._check_open()
         return await alerts.put_alert(self._kv, alert)
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+
+    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
+        self._check_open()
+        return await self._schedules.all(names)
+
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        self._check_open()
+        return await self._schedules.due(limit)
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
+    ) -> list[Sequence[Inserted] | None]:
+        self._check_open()
+        return await self._schedules.write(writes, audit)
+
+    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        self._check_open()
+        return await self._schedules.delete(name, version, audit)
+
+    async def keep_schedules(self, names: Sequence[str]) -> None:
+        self._check_open()
+        await self._schedules.keep(names)
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 

@@ -190,3 +190,11 @@ class _Slice:
     def _done(self, task_id: UUID, answer: Inserted) -> None:
         self._answers[task_id] = answer
         del self._left[task_id]
+
+
+def task_writes(kv: KeyValueStore, task: NewTask) -> list[Write]:
+    """A task and its key, both new, for somebody else's batch."""
+    write = write_of(new_record(task, kv.clock.now()))
+    kv.check_size(len(write.data), "payload")
+    key = task.idempotency_key
+    return [write] if key is None else [Write(keys.idem(key), 0, id_entry(task.id)), write]

@@ -124,3 +124,43 @@ WITH {batch}
 UPDATE {schema}.task_controls AS c SET tokens = b.tokens, refilled_at = b.refilled_at
 FROM batch AS b
 WHERE c.name = b.name
+
+-- name: schedules
+SELECT {columns} FROM {schema}.task_schedules ORDER BY name
+
+-- name: schedules_named
+SELECT {columns} FROM {schema}.task_schedules WHERE name IN (SELECT name FROM {given_names} AS given) ORDER BY name
+
+-- In one order, whoever declares: none waits for another that waits for it.
+-- name: add_schedules
+WITH {batch}
+INSERT INTO {schema}.task_schedules
+    (name, declared, operator, paused, version, next_at, declared_at, code_at, runs, fired, missed, created_at, updated_at)
+SELECT name, declared, operator, paused, 1, next_at, declared_at, code_at, runs, fired, missed, {now}, {now}
+FROM batch WHERE true ORDER BY name
+ON CONFLICT (name) DO NOTHING
+RETURNING name
+
+-- name: set_schedules
+WITH {batch}
+UPDATE {schema}.task_schedules AS s SET
+    declared = b.declared,
+    operator = b.operator,
+    paused = b.paused,
+    version = b.version + 1,
+    next_at = b.next_at,
+    declared_at = b.declared_at,
+    code_at = b.code_at,
+    runs = b.runs,
+    fired = b.fired,
+    missed = b.missed,
+    updated_at = {now}
+FROM batch AS b
+WHERE s.name = b.name AND s.version = b.version
+
+-- name: delete_schedule
+DELETE FROM {schema}.task_schedules WHERE name = :name AND version = :version RETURNING name
+
+-- name: keep_schedules
+UPDATE {schema}.task_schedules SET declared_at = {now}
+WHERE name IN (SELECT name FROM {given_names} AS given) AND declared_at IS NOT NULL

@@ -13,6 +13,7 @@ from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.limits import ControlChange, Controls
 from tasklib.core.published import PublishedType
+from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.listeners import Listeners
 from tasklib.stores.sql import (
@@ -24,6 +25,7 @@ from tasklib.stores.sql import (
     reads,
     restore,
     sampling,
+    schedules,
     settle,
     submit,
     task_types,
@@ -40,6 +42,7 @@ from tasklib.stores.values import (
     Claimed,
     ClaimRequest,
     Count,
+    DueSchedules,
     EndedCursor,
     EndedPage,
     Extension,
@@ -246,6 +249,26 @@ class SqlStore(ABC):
 
     async def put_alert(self, alert: Alert) -> bool:
         return await self._driver.write(lambda: alerts.put_alert(alert))
+
+    # -- schedules ----------------------------------------------------------------------------------------------------
+
+    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
+        return await self._driver.read(lambda: schedules.schedules(names))
+
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        return await self._driver.read(lambda: schedules.due_schedules(limit))
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
+    ) -> list[Sequence[Inserted] | None]:
+        return await self._driver.write(lambda: schedules.write_schedules(writes, audit, wait=wait)) if writes else []
+
+    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        return await self._driver.write(lambda: schedules.delete_schedule(name, version, audit))
+
+    async def keep_schedules(self, names: Sequence[str]) -> None:
+        if names:
+            await self._driver.write(lambda: schedules.keep_schedules(names))
 
     # -- tokens and audit -------------------------------------------------------------------------------------------
 

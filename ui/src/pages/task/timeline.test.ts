@@ -21,6 +21,7 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     updatedAt: at(0),
     completedAt: null,
     workerId: null,
+    uniqueKey: null,
     lastWorkerId: null,
     runMs: null,
     uniqueKey: null,

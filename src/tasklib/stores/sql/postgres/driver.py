@@ -104,8 +104,9 @@ class PostgresDriver:
             await self.statements.play(connection, play, self.offset, in_doubt=tries > 1)
             if play.query is BEGIN:
                 async with transaction(connection, timeout):
-                    play.send(None)
-                    await self.statements.play(connection, play, self.offset)
+                    while play.query is BEGIN:  # steps inside of steps ask for the one that there is
+                        play.send(None)
+                        await self.statements.play(connection, play, self.offset)
             return play.result
 
         return await self.run(work, repeat=repeat)

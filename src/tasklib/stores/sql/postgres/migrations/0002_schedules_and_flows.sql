@@ -44,6 +44,24 @@ CREATE TABLE {schema}.task_keys (
     PRIMARY KEY (name, key)
 ) WITH (fillfactor = 50);
 
+-- Recurring tasks: when the next is due, what the code says of them, and what an operator says in its place.
+CREATE TABLE {schema}.task_schedules (
+    name varchar NOT NULL PRIMARY KEY,
+    declared jsonb,
+    operator jsonb,
+    paused boolean NOT NULL DEFAULT false,
+    version integer NOT NULL,
+    next_at timestamptz,
+    declared_at timestamptz,
+    code_at timestamptz,
+    runs jsonb NOT NULL DEFAULT '[]',
+    fired bigint NOT NULL DEFAULT 0,
+    missed bigint NOT NULL DEFAULT 0,
+    created_at timestamptz NOT NULL,
+    updated_at timestamptz NOT NULL
+) WITH (fillfactor = 50);
+CREATE INDEX ix_task_schedules_next_at ON {schema}.task_schedules (next_at) WHERE next_at IS NOT NULL;
+
 -- What workers have told of their task types: for those who submit without the code.
 CREATE TABLE {schema}.task_types (
     name varchar NOT NULL PRIMARY KEY,

@@ -45,6 +45,24 @@ CREATE TABLE task_keys (
     PRIMARY KEY (name, key)
 ) STRICT, WITHOUT ROWID;
 
+-- Recurring tasks: when the next is due, what the code says of them, and what an operator says in its place.
+CREATE TABLE task_schedules (
+    name TEXT NOT NULL PRIMARY KEY,
+    declared TEXT,
+    operator TEXT,
+    paused INTEGER NOT NULL DEFAULT 0,
+    version INTEGER NOT NULL,
+    next_at TEXT,
+    declared_at TEXT,
+    code_at TEXT,
+    runs TEXT NOT NULL DEFAULT '[]',
+    fired INTEGER NOT NULL DEFAULT 0,
+    missed INTEGER NOT NULL DEFAULT 0,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ix_task_schedules_next_at ON task_schedules (next_at) WHERE next_at IS NOT NULL;
+
 -- What workers have told of their task types: for those who submit without the code.
 CREATE TABLE task_types (
     name TEXT NOT NULL PRIMARY KEY,
