@@ -60,6 +60,7 @@ from tests.conformance.submitting import Submitting
 from tests.conformance.unknown_states import Strangers
 from tests.conformance.values import Values
 from tests.conformance.waking import Waking
+from tests.conformance.ways_back import WaysBack
 from tests.conformance.workers import Workers
 
 
@@ -78,6 +79,7 @@ class StoreSuite(
     LostLeases,
     Cancelling,
     Retrying,
+    WaysBack,
     Deleting,
     Races,
     Looking,

@@ -39,6 +39,7 @@ async def test_bulk(api: httpx.AsyncClient, engine: Engine):
         "done": 0,
         "more": False,
         "nextCursor": None,
+        "bulkId": None,
         "dryRun": True,
     }
     assert (await act("retry", status=["failed"], finished=True))["done"] == 2

@@ -7,6 +7,7 @@ import { rememberList, rememberTask } from "@/app/last-list";
 import { NotFoundPage } from "@/app/not-found-page";
 import { Shell } from "@/app/shell";
 import { Loading } from "@/components/loading";
+import { readAuditSearch } from "@/pages/audit/search";
 import { readStatsSearch } from "@/pages/stats/ranges";
 
 /** Loaded when it is first opened. What fails to load must not take the reader out of the dashboard. */
@@ -75,6 +76,29 @@ const workersRoute = createRoute({
   component: page(() => import("@/pages/workers/workers-page"), "WorkersPage"),
 });
 
+const workerRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/workers/$workerId",
+  component: page(() => import("@/pages/worker/worker-page"), "WorkerPage"),
+});
+
+const auditRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/audit",
+  validateSearch: readAuditSearch,
+  component: page(() => import("@/pages/audit/audit-page"), "AuditPage"),
+});
+
+const newTaskRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/new",
+  validateSearch: (given: Record<string, string>): { type?: string; copyOf?: string } => ({
+    ...(given["type"] ? { type: given["type"] } : {}),
+    ...(given["copyOf"] ? { copyOf: given["copyOf"] } : {}),
+  }),
+  component: page(() => import("@/pages/new/new-task-page"), "NewTaskPage"),
+});
+
 const typesRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/types",
@@ -82,7 +106,17 @@ const typesRoute = createRoute({
 });
 
 export const router = createRouter({
-  routeTree: rootRoute.addChildren([homeRoute, tasksRoute, taskRoute, statsRoute, workersRoute, typesRoute]),
+  routeTree: rootRoute.addChildren([
+    homeRoute,
+    tasksRoute,
+    taskRoute,
+    newTaskRoute,
+    statsRoute,
+    workersRoute,
+    workerRoute,
+    typesRoute,
+    auditRoute,
+  ]),
   basepath: BASE.pathname,
   defaultPreload: "intent",
   defaultPendingComponent: Loading,

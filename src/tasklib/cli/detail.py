@@ -69,6 +69,8 @@ def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str
         yield "timeout", span(task.timeout_seconds)
     if task.idempotency_key is not None:
         yield "key", task.idempotency_key
+    if task.copy_of is not None:
+        yield "copy of", str(task.copy_of)
     if task.tags:
         yield "tags", json.dumps(redact(task.tags), ensure_ascii=False)
     if task.retry_policy is not None:

@@ -164,6 +164,20 @@ class WaitTimeout(TaskLibError, TimeoutError):
         self.state = state
 
 
+class WorkerNotFound(TaskLibError, LookupError):
+    code = "worker_not_found"
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(f"there is no worker {worker_id!r:.120}; those that ended are forgotten after a day")
+        self.worker_id = worker_id
+
+
+class WorkerStopped(TaskLibError):
+    """It has ended, and nothing can be asked of it."""
+
+    code = "worker_stopped"
+
+
 class WorkerExhausted(TaskLibError):
     """Every slot of a worker is taken by a handler that does not end. It has signed off; start a new process."""
 

@@ -104,6 +104,8 @@ class Task:
     """Who ran the latest attempt that is over; `worker_id` is set only while one runs."""
     run_ms: int | None = None
     """How long its handler ran. None: it runs, or nobody knows, because its worker was lost."""
+    copy_of: UUID | None = None
+    """The task that it repeats under an id of its own."""
 
     @property
     def attempts(self) -> int:
@@ -154,7 +156,7 @@ def has_error(task: Task) -> bool:
 
 
 def is_terminal(task: Task) -> bool:
-    """Nothing but an operator's retry will change it any more."""
+    """Nothing but an operator will change it any more."""
     return task.completed_at is not None
 
 

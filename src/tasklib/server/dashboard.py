@@ -19,7 +19,17 @@ router = APIRouter(include_in_schema=False)
 OWN = Path(__file__).parent / "assets"
 """Files that need no build: those of the login page."""
 BUILT = Path(__file__).parent / "dashboard"
-PAGES = ("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types")
+PAGES = (
+    "/",
+    "/tasks",
+    "/tasks/{task_id}",
+    "/new",
+    "/stats",
+    "/workers",
+    "/workers/{worker_id:path}",
+    "/types",
+    "/audit",
+)
 """What the router in the browser knows (ui/src/router.tsx); it also shows that there is nothing at other paths."""
 
 PAGE_WANTED = "tasklib.page_wanted"

@@ -156,6 +156,7 @@ class TaskView(ResponseModel):
     cancel_requested_at: datetime | None
     version: int
     idempotency_key: str | None
+    copy_of: UUID | None = Field(description="The task that it repeats under an id of its own.")
     history: list[Attempt]
 
 
@@ -211,6 +212,14 @@ class Retried(ResponseModel):
     status: str
     attempts: int
     next_retry_at: datetime | None
+
+
+class Copy(RequestModel):
+    payload: Any = Field(
+        default=None,
+        description="Other arguments; those of the task unless given. What is masked in them, as the API shows it, is "
+        "taken from the task.",
+    )
 
 
 class ListQuery(RequestModel):
@@ -270,10 +279,14 @@ class BulkFilter(RequestModel):
     ids: list[UUID] | None = Field(default=None, max_length=1000)
 
 
+BULK_ID = "The `bulkId` of the answer before, when it is sent again to go on: one mass action in the audit trail."
+
+
 class Bulk(RequestModel):
     filter: BulkFilter
     dry_run: Flag = False
     cursor: UUID | None = Field(default=None, description="The `nextCursor` of the answer before, to go on from there.")
+    bulk_id: UUID | None = Field(default=None, description=BULK_ID)
 
 
 class BulkDone(ResponseModel):
@@ -285,6 +298,7 @@ class BulkDone(ResponseModel):
     done: int
     more: bool = Field(description="True: time ran out before all were done; send it again with `nextCursor`.")
     next_cursor: UUID | None = Field(description="Send as `cursor` to go on; null at the end.")
+    bulk_id: UUID | None = Field(description="Of the audit trail: send it with `cursor`. Null for a dry run.")
     dry_run: bool
 
 
@@ -292,6 +306,7 @@ class Cleaned(ResponseModel):
     deleted: int
     matched: int = Field(description="How many there are to delete (dry run), or were deleted.")
     more: bool = Field(description="True: time ran out before all were deleted; send it again.")
+    bulk_id: UUID | None = Field(description="Of the audit trail: send it along. Null for a dry run.")
     dry_run: bool
 
 
@@ -299,6 +314,7 @@ class CleanupQuery(RequestModel):
     older_than: Instant
     status: Annotated[list[Finished] | None, Field(description="completed unless given; may be repeated.")] = None
     dry_run: Annotated[bool, Field(description="Count only.")] = False
+    bulk_id: Annotated[UUID | None, Field(description=BULK_ID)] = None
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -359,6 +375,16 @@ class WorkerView(ResponseModel):
         description="stopping: finishes what it runs; lost: not heard of for too long; what it ran is taken over."
     )
     live: bool = Field(description="Whether it takes tasks.")
+    version: str | None = Field(description="Of the application that it runs; null: it has not told.")
+    drain_requested_at: datetime | None = Field(description="When somebody asked it to finish what it runs and to end.")
+    drain_requested_by: str | None
+
+
+class WorkerDetail(WorkerView):
+    earlier: list[WorkerView] = Field(
+        description="Its restarts: those of its name, or of its host where it has none, that ended in the last day "
+        "before it started, latest first."
+    )
 
 
 class Workers(ResponseModel):
@@ -386,6 +412,8 @@ class ControlView(ResponseModel):
     operator_rate_limit: Shortest | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
     default_rate_limit: Shortest | None = Field(default=None, description="Set by the code.")
     concurrency: int | None = Field(default=None, description="Running at once in the whole fleet.")
+    paused_by: str | None = Field(default=None, description="Who paused it; null: nobody, or code did.")
+    paused_at: datetime | None = None
 
 
 class ControlsView(ControlView):
@@ -400,6 +428,13 @@ class TypeView(ControlView):
     registered: bool = Field(description="The server knows the type's arguments, and checks them.")
     handled: bool
     counts: Counts
+
+
+class TypeDetail(TypeView):
+    argument_schema: Any = Field(
+        description="The JSON Schema of its arguments, by the server's own modules or as a worker published it; "
+        "null: nobody has told."
+    )
 
 
 class Types(ResponseModel):
@@ -443,6 +478,8 @@ class AuditView(ResponseModel):
     task_id: UUID | None
     type: str | None
     detail: Any
+    bulk_id: UUID | None = Field(description="The mass action that it is a part of.")
+    done: int | None = Field(description="How many tasks a batch was done to; folded: the whole mass action.")
 
 
 class Audit(ResponseModel):

@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { call, client } from "@/api/client";
 import { learnServerTime } from "@/api/clock";
-import type { SeriesQuery, TaskQuery } from "@/api/model";
+import type { AuditQuery, SeriesQuery, TaskQuery } from "@/api/model";
 
 const live = { live: true };
 
@@ -74,10 +74,26 @@ export function seriesQuery(query: SeriesQuery) {
   });
 }
 
-export function auditQuery(query: { taskId?: string; limit?: number }) {
+export function workerQuery(id: string) {
+  return queryOptions({
+    queryKey: ["workers", id],
+    queryFn: ({ signal }) => call(client.GET("/api/workers/{worker}", { params: { path: { worker: id } }, signal })),
+    meta: live,
+  });
+}
+
+export function typeQuery(type: string) {
+  return queryOptions({
+    queryKey: ["types", type],
+    queryFn: ({ signal }) => call(client.GET("/api/types/{type}", { params: { path: { type } }, signal })),
+  });
+}
+
+export function auditQuery(query: AuditQuery) {
   return queryOptions({
     queryKey: ["audit", query],
     queryFn: ({ signal }) => call(client.GET("/api/audit", { params: { query }, signal })),
+    placeholderData: keepPreviousData,
     meta: live,
   });
 }

@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
-import { ChartColumn, ListChecks, type LucideIcon, Server, Shapes } from "lucide-react";
+import { ChartColumn, ListChecks, type LucideIcon, ScrollText, Server, Shapes } from "lucide-react";
 
 interface Item {
-  to: "/tasks" | "/stats" | "/workers" | "/types";
+  to: "/tasks" | "/stats" | "/workers" | "/types" | "/audit";
   label: string;
   icon: LucideIcon;
 }
@@ -12,6 +12,7 @@ const ITEMS: readonly Item[] = [
   { to: "/stats", label: "Stats", icon: ChartColumn },
   { to: "/workers", label: "Workers", icon: Server },
   { to: "/types", label: "Types", icon: Shapes },
+  { to: "/audit", label: "Audit", icon: ScrollText },
 ];
 
 /** Where there is less room, its icons alone. */
@@ -54,7 +55,7 @@ export function BottomNavigation() {
       aria-label="Pages"
       className="fixed inset-x-0 bottom-0 z-30 border-t bg-surface pb-[env(safe-area-inset-bottom)] md:hidden"
     >
-      <ul className="grid grid-cols-4">
+      <ul className="grid grid-cols-5">
         {ITEMS.map(({ to, label, icon: Icon }) => (
           <li key={to}>
             <Link

@@ -188,6 +188,7 @@ _EMPTY: dict[str, Any] = {
     "args": {},
     "last_worker_id": None,
     "run_ms": None,
+    "copy_of": None,
 }
 
 
@@ -221,7 +222,8 @@ def of_task(task: Task) -> Record:
     values = {field.name: getattr(task, field.name) for field in fields(task)}
     texts = [_dump(values.pop(name)).encode() for name in ("kwargs", "tags", "retry_policy", "history", "result")]
     head = {name: written(value) if isinstance(value, datetime) else value for name, value in values.items()}
-    return _of({**head, "id": str(task.id)}, texts, 0)
+    copy_of = None if task.copy_of is None else str(task.copy_of)
+    return _of({**head, "id": str(task.id), "copy_of": copy_of}, texts, 0)
 
 
 def _line(text: str) -> bytes:
@@ -265,6 +267,7 @@ def to_task(record: Record) -> Task:
         # Records of version 1 do not have these.
         last_worker_id=head.get("last_worker_id"),
         run_ms=head.get("run_ms"),
+        copy_of=UUID(head["copy_of"]) if head.get("copy_of") else None,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
-from tasklib.stores.values import Age, AuditEntry, EndedCursor, Held, Point, Token, WorkerInfo
+from tasklib.stores.values import Age, AuditEntry, Drain, EndedCursor, Held, Point, Token, WorkerInfo
 
 T = TypeVar("T")
 
@@ -116,6 +116,7 @@ TASK = Shape(
         "trace": Kind.TEXT,
         "last_worker_id": Kind.TEXT,
         "run_ms": Kind.INTEGER,
+        "copy_of": Kind.ID,
     },
 )
 
@@ -135,6 +136,7 @@ ROW_COUNT = Shape(int, {})
 """Not rows, but how many were written."""
 
 ID = Shape(lambda id: id, {"id": Kind.ID})
+ID_ROW = Shape(row_values, ID.columns)
 ENDED = Shape(EndedCursor, {"completed_at": Kind.TIME, "id": Kind.ID})
 CREATED_AT = Shape(lambda created_at: created_at, {"created_at": Kind.TIME})
 KEYED = Shape(row_values, {"id": Kind.ID, "idempotency_key": Kind.TEXT})
@@ -275,6 +277,8 @@ AUDIT = Shape(
         "task_id": Kind.ID,
         "name": Kind.TEXT,
         "detail": Kind.JSON_TEXT,
+        "bulk_id": Kind.ID,
+        "done": Kind.BIG_INTEGER,
         "cursor": Kind.TEXT,
     },
     {"cursor": "CAST(number AS text)"},
@@ -308,6 +312,8 @@ CONTROL = Shape(
         "concurrency": Kind.INTEGER,
         "tokens": Kind.NUMBER,
         "refilled_at": Kind.TIME,
+        "paused_by": Kind.TEXT,
+        "paused_at": Kind.TIME,
         "now": Kind.TIME,
     },
     {"now": "{lease_now}"},
@@ -347,8 +353,18 @@ COUNTED = Shape(row_values, POINT.columns)
 AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER})
 
 
+DRAIN = Shape(Drain, {"drain_requested_by": Kind.TEXT, "drain_requested_at": Kind.TIME})
+
+
 def _worker(
-    now: datetime, lease_now: datetime, names: Sequence[str], queues: Any, seen_at: datetime, **values: Any
+    now: datetime,
+    lease_now: datetime,
+    names: Sequence[str],
+    queues: Any,
+    seen_at: datetime,
+    drain_requested_by: str | None,
+    drain_requested_at: datetime | None,
+    **values: Any,
 ) -> WorkerInfo:
     silence = max(0.0, (lease_now - seen_at).total_seconds())
     return WorkerInfo(
@@ -356,6 +372,7 @@ def _worker(
         queues=queues if isinstance(queues, dict) else {},  # people edit rows
         seen_at=now - timedelta(seconds=silence),
         seconds_since_seen=silence,
+        drain=None if drain_requested_at is None else Drain(drain_requested_by or "", drain_requested_at),
         **values,
     )
 
@@ -373,6 +390,8 @@ WORKER = Shape(
         "started_at": Kind.TIME,
         "seen_at": Kind.TIME,
         "stopped_at": Kind.TIME,
+        "version": Kind.TEXT,
+        **DRAIN.columns,
         "now": Kind.TIME,
         "lease_now": Kind.TIME,
     },

@@ -30,6 +30,7 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     cancelRequestedAt: null,
     version: 0,
     idempotencyKey: null,
+    copyOf: null,
     history: [],
     waitingFor: [],
     ...given,
@@ -41,7 +42,7 @@ function failure(attempt: number, second: number, more: Partial<Attempt> = {}): 
 }
 
 function deed(action: string, second: number, detail: unknown = {}): AuditEntry {
-  return { at: at(second), actor: "ada", action, taskId: "x", type: "work", detail };
+  return { at: at(second), actor: "ada", action, taskId: "x", type: "work", detail, bulkId: null, done: null };
 }
 
 /** Each event in a word or two, newest first. */

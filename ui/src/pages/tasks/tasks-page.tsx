@@ -10,6 +10,7 @@ import { PageHeader } from "@/components/page-header";
 import { useSession } from "@/hooks/use-session";
 import { AllMenu } from "@/pages/tasks/all-menu";
 import { NoMatch, NoTasks } from "@/pages/tasks/empty";
+import { NewTaskLink } from "@/pages/tasks/new-task-link";
 import { rangeOf, totalOf } from "@/pages/tasks/range";
 import { parse } from "@/pages/tasks/search/filter";
 import { stopped } from "@/pages/tasks/search/notes";
@@ -34,7 +35,7 @@ export function TasksPage() {
 function Tasks() {
   const place = usePlace();
   const { q, cursor, size } = place;
-  const { mayOperate } = useSession();
+  const { mayOperate, maySubmit } = useSession();
   const { actOnMany } = useTaskActions();
   const parsed = useMemo(() => parse(q), [q]);
   const readable = parsed.problems.length === 0;
@@ -71,9 +72,12 @@ function Tasks() {
       <PageHeader
         title="Tasks"
         actions={
-          mayOperate &&
-          settled &&
-          (data.total > 0 || data.totalCapped) && <AllMenu data={data} onAct={(action) => act(action, "all")} />
+          <>
+            {maySubmit && <NewTaskLink />}
+            {mayOperate && settled && (data.total > 0 || data.totalCapped) && (
+              <AllMenu data={data} onAct={(action) => act(action, "all")} />
+            )}
+          </>
         }
       />
       <SearchBar text={q} parsed={parsed} page={data} onSearch={place.search} />
