@@ -29,6 +29,7 @@ class ControlsKept:
         store.clock_offset += 60
         other = await open_store()
         changes: list[dict[str, Any]] = [{"paused": True}, {"concurrency": 3}]
+        again = first
         for change in changes:  # neither is a new pause
             again = await other.control(ControlChange(name="a", by="bob", **change))
             assert (again.paused_by, again.paused_at) == ("ada ✓", first.paused_at)

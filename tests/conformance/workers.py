@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from tasklib.core.published import PublishedType
 from tasklib.stores.protocol import Store
+from tasklib.stores.values import Drain
 from tests.conformance.audited import ENTRY
 from tests.conformance.builders import WORKER_A, WORKER_B, OpenStore, claim_one, heartbeat_of, submit
 
@@ -100,6 +101,7 @@ class Workers:
         after = await store.now()
         assert await other.request_drain(WORKER_A, "bob", audit=[ENTRY]) is False, "once is enough"
         assert await store.heartbeat(heartbeat_of(WORKER_B)) is None
+        told: Drain | None = None
         for _ in range(2):
             told = await store.heartbeat(heartbeat_of(WORKER_A))
             assert told is not None

@@ -8,9 +8,8 @@ from playwright.async_api import Locator, Page, expect
 
 from tests.cli.running import background
 from tests.ui.conftest import Axe, Serve
-from tests.ui.jobs import __file__ as JOBS
 from tests.ui.looks import in_both_themes, one_engine
-from tests.ui.site import Site
+from tests.ui.site import JOBS, Site
 from tests.waiting import eventually
 
 
@@ -115,7 +114,9 @@ async def test_revive_what_was_cancelled_by_mistake(site: Site, page: Page, axe:
     copy = page.url.rpartition("/")[2]
     assert site.wait(copy, "completed")["copyOf"] == ids[0]
     await page.get_by_role("region", name="Details").get_by_role("link", name=ids[0]).click()
-    await expect(timeline(page).filter(has_text="operator ran it again as a copy").get_by_role("link")).to_have_text(copy)
+    await expect(timeline(page).filter(has_text="operator ran it again as a copy").get_by_role("link")).to_have_text(
+        copy
+    )
 
 
 @one_engine
@@ -140,7 +141,7 @@ async def test_a_worker_is_drained_from_its_page(serve: Serve, page: Page, tmp_p
     site = serve(worker=False, settings={"TASKLIB_HEARTBEAT_SECONDS": "2"})
     (tmp_path / "own").mkdir()
     env = {**site.env, "TASKLIB_TOKEN": "", "TASKLIB_WORKER_ID": "night/shift"}
-    with background(["worker", JOBS, "--concurrency", "2"], tmp_path / "own", env=env) as process:
+    with background(["worker", str(JOBS), "--concurrency", "2"], tmp_path / "own", env=env) as process:
         task = site.submit("slow", {"folder": str(site.folder)})
         site.wait(task, "processing")
         await site.sign_in(page, site.token("operator"), path="/workers")

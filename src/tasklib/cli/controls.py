@@ -125,7 +125,7 @@ def _checked(name: str | None) -> str:
 def _change(session: Session, action: str, change: ControlChange) -> None:
     auditor = session.auditor
     asked = {name: value for name, value in asdict(change).items() if not isinstance(value, Unset)}
-    detail = {name: value for name, value in asked.items() if name not in ("name", "by")}
+    detail = {name: value for name, value in asked.items() if name not in ("name", "by", "at")}
     entry = auditor.entry(action, name=change.name or None, detail=detail)
     change = replace(change, by=auditor.actor)
     controls = session.run(lambda engine: engine.control(change, audit=[entry]), creates=True)

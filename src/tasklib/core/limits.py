@@ -31,6 +31,8 @@ class ControlChange:
     concurrency: int | Unset | None = UNSET
     by: str | None = None
     """Who asks for it, to be kept with a pause; None: code."""
+    at: datetime | None = None
+    """When it was asked for; None: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ class Control:
         given = {name: getattr(change, name) for name in names}
         new = replace(self, **{name: value for name, value in given.items() if not isinstance(value, Unset)})
         if new.paused is not self.paused:
-            by, at = (change.by, now) if new.paused else (None, None)
+            by, at = (change.by, change.at or now) if new.paused else (None, None)
             new = replace(new, paused_by=by, paused_at=at)
         return new if new.rate == self.rate else replace(new, tokens=None, refilled_at=None)
 

@@ -35,8 +35,8 @@ class Auditor:
         def audit(tasks: Sequence[Task]) -> Sequence[AuditEntry]:
             batch = self.entry(f"bulk-{action}", name=name, detail={"filter": asked, "done": len(tasks)})
             return [
-                replace(batch, bulk_id=bulk_id, done=len(tasks)),
                 *(replace(entry, bulk_id=bulk_id) for entry in of_tasks(tasks)),
+                replace(batch, bulk_id=bulk_id, done=len(tasks)),
             ]
 
         return audit

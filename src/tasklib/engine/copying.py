@@ -82,6 +82,7 @@ async def _copy_controls(source: ControlStore, target: ControlStore) -> None:
             default_rate=each.default_rate,
             concurrency=each.concurrency,
             by=each.paused_by,
+            at=each.paused_at,
         )
         await target.control(change)
 

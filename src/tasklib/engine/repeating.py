@@ -10,14 +10,11 @@ from uuid import UUID
 
 from tasklib.core import codec, decide
 from tasklib.core.errors import InvalidInput
-from tasklib.core.options import SubmitOptions
 from tasklib.core.redact import MASK
 from tasklib.core.registry import Registry
-from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import Task
 from tasklib.engine.audit import Auditor
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import Call, Submitted
+from tasklib.engine.submission import Call, Submitted, options_of
 from tasklib.stores.values import AuditEntry
 
 
@@ -37,7 +34,7 @@ async def repeat(
     decide.check_over(task)
     edited = not isinstance(payload, Same)
     arguments = unmasked(payload, task.kwargs, auditor.redact) if edited else task.kwargs
-    call = Call(task.name, arguments, _options(task), registry.get(task.name))
+    call = Call(task.name, arguments, options_of(task), registry.get(task.name))
 
     def audit(made: Sequence[UUID]) -> Sequence[AuditEntry]:
         entries = (auditor.entry("copy", name=task.name, detail={"copy": str(each), "edited": edited}) for each in made)
@@ -70,13 +67,3 @@ def _put_back(given: Any, shown: Any, kept: Any) -> Any:
 def _text(value: Any) -> str:
     """Equal texts are equal values: 1, 1.0 and true are three."""
     return codec.encode(value, field="payload")
-
-
-def _options(task: Task) -> SubmitOptions:
-    return SubmitOptions(
-        max_retries=task.max_retries,
-        timeout_seconds=task.timeout_seconds,
-        priority=task.priority,
-        tags=task.tags,
-        retry=None if task.retry_policy is None else RetryPolicy.from_json(json.dumps(task.retry_policy)),
-    )

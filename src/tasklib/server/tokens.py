@@ -62,7 +62,7 @@ class Identity:
     label: str
     role: Role
     digest: str = field(repr=False)
-    signed_in: bool = False
+    signed_in: bool = field(default=False, compare=False)
     """In a browser: a person, and not a program."""
 
     def may(self, need: Need) -> bool:

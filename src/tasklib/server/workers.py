@@ -51,6 +51,13 @@ async def workers(query: Annotated[WorkersQuery, Query()], service: Served) -> W
     return Workers(workers=[each for each in views if query.all or each.state is not WorkerState.STOPPED])
 
 
+@router.post("/workers/{worker:path}/drain", operation_id="drain_worker", responses=problems(404, 409))
+async def drain_worker(worker_id: WorkerId, service: Served, who: IdentityDep) -> WorkerView:
+    """Ask a worker to take nothing more, to finish what it runs, and to end."""
+    entry = service.auditor(who).entry("drain", detail={"worker": worker_id})
+    return worker_view(await service.engine.drain(worker_id, who.label, audit=[entry]), service.dead_after)
+
+
 @router.get("/workers/{worker:path}", operation_id="get_worker", responses=problems(404))
 async def get_worker(worker_id: WorkerId, service: Served) -> WorkerDetail:
     """One worker, and those before it."""
@@ -59,13 +66,6 @@ async def get_worker(worker_id: WorkerId, service: Served) -> WorkerDetail:
     if found is None:
         raise WorkerNotFound(worker_id)
     return worker_detail(found, known, service.dead_after)
-
-
-@router.post("/workers/{worker:path}/drain", operation_id="drain_worker", responses=problems(404, 409))
-async def drain_worker(worker_id: WorkerId, service: Served, who: IdentityDep) -> WorkerView:
-    """Ask a worker to take nothing more, to finish what it runs, and to end."""
-    entry = service.auditor(who).entry("drain", detail={"worker": worker_id})
-    return worker_view(await service.engine.drain(worker_id, who.label, audit=[entry]), service.dead_after)
 
 
 @router.get("/audit", operation_id="get_audit", responses=problems())

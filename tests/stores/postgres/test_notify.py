@@ -114,7 +114,7 @@ async def test_a_cancel_is_told_in_one_message_however_many_are_asked(
     first, many = heard
     assert request_in(many) == CancelRequested(), "look for yourself"
     named = request_in(first)
-    assert named is not None
+    assert isinstance(named, CancelRequested)
     assert len(named.ids) == 2
     await ear.close()
 
