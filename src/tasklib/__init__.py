@@ -59,6 +59,8 @@ from tasklib.core.errors import (
     Unsupported,
     WaitTimeout,
     WorkerExhausted,
+    WorkerNotFound,
+    WorkerStopped,
     WrongWorker,
 )
 from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped, TaskTimedOut
@@ -142,6 +144,8 @@ __all__ = [
     "Unsupported",
     "WaitTimeout",
     "WorkerExhausted",
+    "WorkerNotFound",
+    "WorkerStopped",
     "WrongWorker",
     "cancel_task",
     "cancel_task_async",

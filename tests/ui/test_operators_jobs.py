@@ -51,7 +51,7 @@ async def test_who_paused_it(site: Site, page: Page, axe: Axe):
 
     await page.get_by_role("link", name="Audit").first.click()
     await expect(lines(page)).to_have_text(
-        [re.compile(r"operator\s*paused all task types"), re.compile(r"operator\s*paused a type echo")]
+        [re.compile(r"operator\s*paused all task types"), re.compile(r"operator\s*paused the type echo")]
     )
     await page.get_by_label("Type", exact=True).select_option("echo")
     await expect(lines(page)).to_have_count(1)

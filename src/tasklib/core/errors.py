@@ -13,6 +13,8 @@ TaskLibError
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed
 ├── TaskNotFound (LookupError)
 ├── WaitTimeout (TimeoutError)
+├── WorkerNotFound (LookupError)
+├── WorkerStopped                  it has ended, and nothing can be asked of it
 ├── WorkerExhausted                every slot is taken by a task that does not end
 ├── MissingExtra, Unsupported, QueueInUse
 └── StoreError

@@ -50,7 +50,7 @@ export function PauseBanner() {
       className="flex flex-wrap items-center gap-3 border-b bg-processing-soft px-3 py-2 text-processing md:px-6"
     >
       <CirclePause className="size-4" aria-hidden="true" />
-      <span className="grow">
+      <span className="grow basis-48">
         <span className="font-medium">All task types are paused: no worker starts a task.</span>{" "}
         <PausedBy control={controls} />
       </span>

@@ -54,8 +54,10 @@ export function AuditFilters({ search, onChange }: AuditFiltersProps) {
           </option>
         ))}
       </Select>
-      <Moment label="From" at={search.after ?? null} onChange={(after) => set("after", after)} />
-      <Moment label="To" at={search.before ?? null} onChange={(before) => set("before", before)} />
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-2 max-md:w-full">
+        <Moment label="From" at={search.after ?? null} onChange={(after) => set("after", after)} />
+        <Moment label="To" at={search.before ?? null} onChange={(before) => set("before", before)} />
+      </div>
       {search.bulk && (
         <Button
           size="small"

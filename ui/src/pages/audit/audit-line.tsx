@@ -12,7 +12,7 @@ export const AuditLine = memo(function AuditLine({ entry }: { entry: AuditEntry 
   return (
     <li
       data-action={entry.action}
-      className="grid gap-x-4 gap-y-0.5 px-4 py-2.5 md:grid-cols-[11rem_10rem_minmax(0,1fr)]"
+      className="grid gap-x-4 gap-y-0.5 px-4 py-2.5 md:grid-cols-[13rem_9rem_minmax(0,1fr)]"
     >
       <span className="text-dim">
         <RelativeTime at={entry.at} />

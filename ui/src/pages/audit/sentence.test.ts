@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { ExactNumber } from "@/api/exact";
 import type { AuditEntry } from "@/api/model";
 import { particulars, sentence } from "@/pages/audit/sentence";
 
@@ -18,12 +19,18 @@ function entry(given: Partial<AuditEntry>): AuditEntry {
 
 it("says what was done in words", () => {
   expect(sentence(entry({ action: "pause" }))).toBe("paused all task types");
-  expect(sentence(entry({ action: "pause", type: "mail" }))).toBe("paused a type");
-  expect(sentence(entry({ action: "set-type", type: "mail", detail: { paused: true } }))).toBe("paused a type");
-  expect(sentence(entry({ action: "set-type", detail: { rateLimit: 5, concurrency: null } }))).toBe(
-    "set its rate limit to 5 a second, set how many run at once to no limit",
-  );
-  expect(sentence(entry({ action: "rate-limit", detail: { tasksPerSecond: null } }))).toContain("what the code says");
+  expect(sentence(entry({ action: "pause", type: "mail" }))).toBe("paused the type");
+  expect(sentence(entry({ action: "set-type", type: "mail", detail: { paused: true } }))).toBe("paused the type");
+  const limits = entry({
+    action: "set-type",
+    detail: { paused: false, rateLimit: new ExactNumber("5.0"), concurrency: null },
+  });
+  expect([sentence(limits), particulars(limits)]).toEqual([
+    "changed the type",
+    "paused: no · rate limit: 5 a second · at once: no limit",
+  ]);
+  const all = entry({ action: "rate-limit", detail: { tasksPerSecond: null } });
+  expect([sentence(all), particulars(all)]).toEqual(["limited all task types", "rate limit: what the code says"]);
   expect(sentence(entry({ action: "cleanup", done: 1200 }))).toBe("cleaned up 1,200 tasks");
   expect(sentence(entry({ action: "something new" }))).toBe("something new");
 });

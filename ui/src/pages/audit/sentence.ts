@@ -36,21 +36,26 @@ const ON_TASKS: Record<string, string> = {
   submit: "submitted",
 };
 
+const CONTROLS = ["pause", "resume", "rate-limit", "set-type", "limit"];
+
 export function sentence(entry: AuditEntry): string {
   const { action, type } = entry;
   const detail = fieldsOf(entry.detail);
   const many = action.startsWith("bulk-") ? ON_TASKS[action.slice("bulk-".length)] : undefined;
   if (many) return `${many} ${plural(entry.done ?? 0, "task")}`;
+  if (action === "copy") return "ran a task again";
   if (action in ON_TASKS) return `${ON_TASKS[action]} a task`;
   switch (action) {
     case "pause":
     case "resume":
-      return `${action}d ${type ? "a type" : "all task types"}`;
+      return `${action}d ${type ? "the type" : "all task types"}`;
     case "rate-limit":
-      return `set the rate limit of all types to ${rate(detail["tasksPerSecond"])}`;
+      return "limited all task types";
     case "set-type":
+      if (!isOnlyPause(detail)) return "changed the type";
+      return detail["paused"] === true ? "paused the type" : "resumed the type";
     case "limit":
-      return settings(detail);
+      return type ? "limited the type" : "limited all task types";
     case "cleanup":
       return `cleaned up ${plural(entry.done ?? 0, "task")}`;
     case "drain":
@@ -67,25 +72,37 @@ export function sentence(entry: AuditEntry): string {
 /** What else is known of it: the filter of a mass action, the worker, the token. */
 export function particulars(entry: AuditEntry): string {
   const { filter, bulk: _, copy: __, edited, done: ___, deleted: ____, ...rest } = fieldsOf(entry.detail);
-  const told = entry.action === "set-type" || entry.action === "rate-limit" || entry.action === "limit" ? {} : rest;
-  const words = Object.entries({ ...fieldsOf(filter), ...told }).map(([name, value]) => `${name}: ${written(value)}`);
+  if (CONTROLS.includes(entry.action)) return isOnlyPause(rest) ? "" : settings(rest).join(" · ");
+  const words = Object.entries({ ...fieldsOf(filter), ...rest }).map(([name, value]) => `${name}: ${written(value)}`);
   if (edited === true) words.push("with other arguments");
   if (entry.action.startsWith("bulk-") && words.length === 0) return "without a filter: the whole queue";
   return words.join(" · ");
 }
 
-function settings(detail: Record<string, unknown>): string {
-  const parts: string[] = [];
-  if ("paused" in detail) parts.push(detail["paused"] === true ? "paused a type" : "resumed a type");
-  const given = detail["rateLimit"] ?? detail["operator_rate"];
-  if (given !== undefined) parts.push(`set its rate limit to ${rate(given)}`);
-  if ("concurrency" in detail)
-    parts.push(`set how many run at once to ${written(detail["concurrency"] ?? "no limit")}`);
-  return parts.join(", ") || "changed a type";
+/** What was set of a type, or of all, by the names that pages give it. Code and command line call it differently. */
+const SETTINGS: Record<string, string> = {
+  paused: "paused",
+  rateLimit: "rate limit",
+  operator_rate: "rate limit",
+  tasksPerSecond: "rate limit",
+  concurrency: "at once",
+};
+
+function settings(detail: Record<string, unknown>): string[] {
+  return Object.entries(detail).flatMap(([name, value]) => {
+    const label = SETTINGS[name];
+    if (!label) return [];
+    if (label === "rate limit") return `${label}: ${rate(value)}`;
+    return `${label}: ${value === null ? "no limit" : value === true ? "yes" : value === false ? "no" : written(value)}`;
+  });
+}
+
+function isOnlyPause(detail: Record<string, unknown>): boolean {
+  return Object.keys(detail).every((name) => name === "paused");
 }
 
 function rate(value: unknown): string {
-  return value === null || value === undefined ? "what the code says" : `${written(value)} a second`;
+  return value === null ? "what the code says" : Number(value) === 0 ? "none" : `${Number(value)} a second`;
 }
 
 function written(value: unknown): string {

@@ -164,11 +164,19 @@ function latestOf(task: TaskDetail): Placed[] {
     case "processing":
       return [[now, { ...attempt, state: "running", ended: null, runMs: null, final: false }]];
     case "completed":
-      return [[now, { ...attempt, state: "completed", ended: task.completedAt, final: true }]];
+      // What operators do afterwards, such as to run it again, comes after it.
+      return [
+        [timeOf(task.completedAt) ?? now, { ...attempt, state: "completed", ended: task.completedAt, final: true }],
+      ];
     case "cancelled":
       return wasStopped(task, task.history.at(-1))
         ? []
-        : [[now, { kind: "cancelled", key: "cancelled", at: task.completedAt, again: task.history.length > 0 }]];
+        : [
+            [
+              (timeOf(task.completedAt) ?? now) + NOTED_WITHIN_MS,
+              { kind: "cancelled", key: "cancelled", at: task.completedAt, again: task.history.length > 0 },
+            ],
+          ];
     case "failed":
       return task.nextRetryAt && !isFinished(task) ? [[now, next(task, "retry", task.nextRetryAt)]] : [];
     case "pending": {
