@@ -107,13 +107,6 @@ GUARDS = (
         put="pass",
     ),
     one(
-        "a drain that was only heard of ends nobody",
-        "worker/heartbeat.py",
-        "if drain is not None:",
-        f"{PUSH}test_a_drain_that_was_only_heard_of_ends_nobody",
-        put="if drain is None:",
-    ),
-    one(
         "a drain is asked for once, and of those that work",
         "stores/sql/shared.sql",
         " AND stopped_at IS NULL AND drain_requested_at IS NULL",

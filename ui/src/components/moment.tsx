@@ -21,7 +21,7 @@ export function Moment({ label, at, onChange }: MomentProps) {
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the input is the control
     <label className="flex items-center gap-1.5 text-dim max-md:w-full">
-      <span className="whitespace-nowrap max-md:min-w-10">{label}</span>
+      <span className="shrink-0 whitespace-nowrap max-md:min-w-10">{label}</span>
       <Input
         type="datetime-local"
         className="w-50 max-md:grow"
