@@ -18,7 +18,9 @@ SCHEMA = "public"
 
 TABLES = ("task_steps", "task_keys", "task_schedules", "task_types", "task_alerts")
 COLUMNS = {
-    "task_workers": ("queues", "version", "drain_requested_at"),
+    "task_workers": ("queues", "version", "drain_requested_at", "drain_requested_by"),
+    "task_controls": ("paused_by", "paused_at"),
+    "task_audit": ("bulk_id", "done"),
     "tasks": (
         *("waits", "after", "feeds", "flow_id", "key", "unique_key", "unique_until", "progress", "expires_at"),
         *("last_worker_id", "run_ms", "copy_of"),

@@ -9,6 +9,9 @@
 -- To undo it:
 --     DROP TABLE public.task_steps, public.task_keys, public.task_schedules, public.task_types, public.task_alerts;
 --     ALTER TABLE public.task_workers DROP COLUMN queues, DROP COLUMN version, DROP COLUMN drain_requested_at;
+--     ALTER TABLE public.task_workers DROP COLUMN drain_requested_by;
+--     ALTER TABLE public.task_controls DROP COLUMN paused_by, DROP COLUMN paused_at;
+--     ALTER TABLE public.task_audit DROP COLUMN bulk_id, DROP COLUMN done;
 --     ALTER TABLE public.tasks DROP COLUMN waits, DROP COLUMN after, DROP COLUMN feeds, DROP COLUMN flow_id;
 --     ALTER TABLE public.tasks DROP COLUMN key, DROP COLUMN unique_key, DROP COLUMN unique_until, DROP COLUMN progress;
 --     ALTER TABLE public.tasks DROP COLUMN expires_at, DROP COLUMN last_worker_id, DROP COLUMN run_ms, DROP COLUMN copy_of;
@@ -112,6 +115,19 @@ WHERE names[array_upper(names, 1)] LIKE '{"queues":%';
 -- The version of the application that a worker runs, and whether an operator asked it to finish and end.
 ALTER TABLE public.task_workers ADD COLUMN version varchar;
 ALTER TABLE public.task_workers ADD COLUMN drain_requested_at timestamptz;
+ALTER TABLE public.task_workers ADD COLUMN drain_requested_by varchar;
+
+-- Who paused it, and when.
+ALTER TABLE public.task_controls ADD COLUMN paused_by varchar;
+ALTER TABLE public.task_controls ADD COLUMN paused_at timestamptz;
+
+-- The mass action that an entry is a part of, and how many tasks a batch of it was done to.
+ALTER TABLE public.task_audit ADD COLUMN bulk_id uuid;
+ALTER TABLE public.task_audit ADD COLUMN done bigint;
+-- The batches of a mass action; and what people list: all but what mass actions did to each task.
+CREATE INDEX ix_task_audit_bulk_id ON public.task_audit (bulk_id, number)
+    WHERE bulk_id IS NOT NULL AND task_id IS NULL;
+CREATE INDEX ix_task_audit_listed ON public.task_audit (number) WHERE bulk_id IS NULL OR task_id IS NULL;
 
 -- What waits for a retry. And what only somebody who edits rows can make, such as a state that tasklib does not know: lists
 -- show that too. It takes the place of two that were larger.

@@ -63,6 +63,8 @@ from tasklib.core.errors import (
     Unsupported,
     WaitTimeout,
     WorkerExhausted,
+    WorkerNotFound,
+    WorkerStopped,
     WrongWorker,
 )
 from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped, TaskTimedOut
@@ -153,6 +155,8 @@ __all__ = [
     "Unsupported",
     "WaitTimeout",
     "WorkerExhausted",
+    "WorkerNotFound",
+    "WorkerStopped",
     "WrongWorker",
     "cancel_task",
     "cancel_task_async",

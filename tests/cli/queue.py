@@ -10,8 +10,9 @@ from tasklib.engine import bulk
 from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import Call
-from tasklib.stores.values import Filter
+from tasklib.stores.values import AuditEntry, AuditFilter, Filter
 from tasklib.testing.drain import drain
+from tests.conformance.builders import heartbeat_of
 
 registry = Registry()
 
@@ -84,6 +85,20 @@ class Queue:
         task_id = self.submit(name, options=None, **kwargs)
         self.drain()
         return task_id
+
+    def audit(self) -> list[AuditEntry]:
+        """What is in the trail, newest first, a mass action as one."""
+
+        async def work() -> list[AuditEntry]:
+            return await (await self._engine.store()).list_audit(AuditFilter(folded=True))
+
+        return asyncio.run(work())
+
+    def beat(self, worker: str) -> None:
+        async def work() -> None:
+            await (await self._engine.store()).heartbeat(heartbeat_of(worker))
+
+        asyncio.run(work())
 
     def get(self, task_id: UUID | str) -> Task | None:
         return asyncio.run(self._engine.get(UUID(str(task_id))))

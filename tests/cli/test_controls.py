@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tasklib.cli.session import actor
 from tests.cli.queue import Queue
 from tests.cli.running import Cli
 
@@ -14,7 +15,7 @@ def controls(cli: Cli, name: str) -> dict[str, Any]:
 
 
 def test_pause_and_resume_one_type(cli: Cli, queue: Queue):
-    assert cli("pause", "greet").out == "greet: paused\n"
+    assert cli("pause", "greet").out == f"greet: paused by {actor()}\n"
     task_id = queue.submit("greet", name="ada")
     queue.drain()
     task = queue.get(task_id)
@@ -30,9 +31,9 @@ def test_pause_and_resume_one_type(cli: Cli, queue: Queue):
 
 def test_pause_and_resume_all(cli: Cli):
     assert cli("pause", "--json").data["paused"] is True
-    assert cli("pause").out == "all task types: paused\n"
+    assert cli("pause").out == f"all task types: paused by {actor()}\n"
     assert cli("stats", "--json").data["all"]["paused"] is True
-    assert "For all types together: paused." in cli("stats").out
+    assert f"For all types together: paused by {actor()}." in cli("stats").out
     assert cli("resume").out == "all task types: no limits\n"
     assert cli("stats", "--json").data["all"]["paused"] is False
 

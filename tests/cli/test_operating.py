@@ -1,7 +1,10 @@
-"""retry, cancel, delete, cleanup: what they do, and that the destructive ones ask."""
+"""retry, run, cancel, revive, delete, cleanup, copy-task, drain: what they do, and that the destructive ones ask."""
+
+import re
 
 import pytest
 
+from tasklib.cli.session import actor
 from tasklib.core.options import SubmitOptions
 from tasklib.stores import values
 from tests.cli.queue import Queue
@@ -122,3 +125,55 @@ def test_a_search_that_has_not_looked_at_all_goes_on(cli: Cli, queue: Queue, mon
     listed = cli("list", "--tag", "team=red")
     assert "older ones" in listed.err
     assert cli("cancel", "--tag", "team=red", "--yes", "--json").data == {"found": 0, "done": 1}
+
+
+def trail(queue: Queue) -> list[tuple[str, str, int | None]]:
+    """Newest first, a mass action as one."""
+    return [(entry.actor, entry.action, entry.done) for entry in queue.audit()]
+
+
+def test_run_now_and_revive(cli: Cli, queue: Queue):
+    later = queue.submit("greet", name="ada", options=SubmitOptions(delay_seconds=600, tags={"team": "red"}))
+    others = [queue.submit("greet", name="bob", options=SubmitOptions(delay_seconds=600)) for _ in range(2)]
+    cli("cancel", "--name", "greet", "--yes")
+    assert cli("revive", str(later)).out == f"{later}  waits again\n"
+    assert "only a cancelled task can be revived" in cli("revive", str(later)).err
+    unasked = cli("revive", "--name", "greet")
+    assert (unasked.code, "this would revive 2 tasks that were cancelled" in unasked.err) == (2, True)
+    assert cli("revive", "--name", "greet", "--yes").out == "2 tasks were revived.\n"
+    queue.drain()
+    assert {queue.get(each).state for each in (later, *others)} == {"pending"}, "due when they were"  # type: ignore[union-attr]
+    assert cli("run", str(later)).out == f"{later}  is due now\n"
+    queue.drain()
+    assert queue.get(later).state == "completed"  # type: ignore[union-attr]
+    assert "can no longer be run now" in cli("run", str(later)).err
+    me = actor()
+    assert trail(queue) == [
+        (me, "run-now", None),
+        (me, "bulk-revive", 2),
+        (me, "revive", None),
+        (me, "bulk-cancel", 3),
+    ], "what was refused is not in it"
+
+
+def test_copy_task(cli: Cli, queue: Queue):
+    first = queue.finished("greet", name="ada")
+    assert "only a finished task" in cli("copy-task", str(queue.submit("greet", name="eve"))).err
+    same = queue.get(cli("copy-task", str(first)).out.strip())
+    assert same is not None
+    assert (same.copy_of, same.kwargs, same.state) == (first, {"name": "ada"}, "pending")
+    other = cli("copy-task", str(first), "name=bob", "--json").data
+    assert queue.get(other["id"]).kwargs == {"name": "bob"}  # type: ignore[union-attr]
+    whole = cli("copy-task", str(first), "--payload", '{"name": "cy"}').out.strip()
+    assert queue.get(whole).kwargs == {"name": "cy"}  # type: ignore[union-attr]
+    assert re.search(f"^copy of +{first}$", cli("show", str(same.id)).out, re.MULTILINE)
+    assert trail(queue) == [(actor(), "copy", None)] * 3
+
+
+def test_drain(cli: Cli, queue: Queue):
+    queue.beat("anna")
+    assert cli("drain", "anna").out == "anna  finishes what it runs (0) and ends\n"
+    assert cli("drain", "anna", "--json").data["drain"]["by"] == actor()
+    missing = cli("drain", "nobody")
+    assert (missing.code, "there is no worker 'nobody'" in missing.err) == (1, True)
+    assert trail(queue) == [(actor(), "drain", None)]

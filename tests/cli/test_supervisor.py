@@ -120,6 +120,27 @@ def test_a_burst_that_only_crashes_gives_up(
     assert "died 3 times in a row: giving up" in caplog.text
 
 
+def test_a_process_that_ended_in_order_does_not_start_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """An operator drained it."""
+    caplog.set_level("INFO", "tasklib.supervisor")
+    started: list[int] = []
+
+    async def ended(supervisor: supervising.Supervisor, number: int) -> Exit:
+        started.append(number)
+        return Exit.OK
+
+    monkeypatch.setattr(supervising.Supervisor, "_run_once", ended)
+
+    async def supervise() -> Exit:
+        return await supervising.Supervisor([["shop"]], burst=False).run()
+
+    assert asyncio.run(supervise()) is Exit.OK
+    assert started == [1]
+    assert "process 1 has ended in order, as it was asked to; it does not start again" in caplog.text
+
+
 def test_memory_cannot_be_shared(app_folder: Path):
     ran = run_process(["worker", "shop", "--processes", "2", "--database-url", "memory://"], app_folder)
     assert ran.code == 2

@@ -65,6 +65,7 @@ from tests.conformance.unique import UniqueTasks
 from tests.conformance.unknown_states import Strangers
 from tests.conformance.values import Values
 from tests.conformance.waking import Waking
+from tests.conformance.ways_back import WaysBack
 from tests.conformance.workers import Workers
 
 
@@ -84,6 +85,7 @@ class StoreSuite(
     LostLeases,
     Cancelling,
     Retrying,
+    WaysBack,
     Deleting,
     Races,
     Looking,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,31 @@ class AuditTrail:
         assert await found(AuditFilter(after=times[2])) == "32", "its own instant is one of them"
         assert await found(AuditFilter(before=times[2])) == "10"
         assert await found(AuditFilter(after=times[1], before=times[3])) == "21"
+
+    async def test_a_mass_action_is_one_line_with_all_its_batches(self, store: Store) -> None:
+        one, two, tasks = next_id(), next_id(), [next_id() for _ in range(5)]
+        batch = AuditEntry(actor="ada", action="bulk-retry", name="mail", detail='{"filter":{}}')
+        each = AuditEntry(actor="ada", action="retry", name="mail")
+        await act(store, [AuditEntry(actor="bob", action="pause")])
+        for bulk_id, part in ((one, tasks[:2]), (two, tasks[4:]), (one, tasks[2:4])):
+            parts = [replace(each, task_id=task_id, bulk_id=bulk_id) for task_id in part]
+            await act(store, [replace(batch, bulk_id=bulk_id, done=len(part)), *parts])
+            store.clock_offset += 1
+        await act(store, [replace(each, task_id=tasks[0])])
+
+        async def listed(**where: Any) -> list[tuple[str, int | None]]:
+            found = await store.list_audit(AuditFilter(folded=True, **where))
+            return [(entry.action, entry.done) for entry in found]
+
+        assert await listed() == [("retry", None), ("bulk-retry", 1), ("bulk-retry", 4), ("pause", None)]
+        assert await listed(bulk_id=one) == await listed(name="mail", actor="ada", bulk_id=one) == [("bulk-retry", 4)]
+        assert [entry.done for entry in await store.list_audit(AuditFilter(bulk_id=one))] == [2, 2]
+        assert len(await store.list_audit()) == 10
+        own = await store.list_audit(AuditFilter(task_id=tasks[0]))
+        assert [entry.bulk_id for entry in own] == [None, one], "its tasks find it"
+        first, *_ = await store.list_audit(AuditFilter(folded=True, action="bulk-retry"), limit=1)
+        rest = await store.list_audit(AuditFilter(folded=True), cursor=first.cursor)
+        assert [entry.action for entry in rest] == ["bulk-retry", "pause"]
 
     async def test_pages_follow_each_other_without_gaps(self, store: Store) -> None:
         mine = next_id()

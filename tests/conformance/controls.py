@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange, Controls
 from tests.conformance.builders import OpenStore
@@ -13,8 +16,28 @@ class ControlsKept:
 
     async def test_a_change_answers_with_what_holds_now(self, store: Store) -> None:
         changed = await store.control(ControlChange(name="a", paused=True, operator_rate=2.5, concurrency=4))
-        assert changed == Controls(name="a", paused=True, rate=2.5, concurrency=4, operator_rate=2.5)
+        expected = Controls(name="a", paused=True, rate=2.5, concurrency=4, operator_rate=2.5)
+        assert replace(changed, paused_at=None) == expected
         assert (await store.controls())["a"] == changed
+
+    async def test_a_pause_says_who_and_since_when(self, store: Store, open_store: OpenStore) -> None:
+        before = await store.now()
+        first = await store.control(ControlChange(name="a", paused=True, by="ada ✓"))
+        after = await store.now()
+        assert first.paused_at is not None
+        assert (first.paused_by, before <= first.paused_at <= after) == ("ada ✓", True)
+        store.clock_offset += 60
+        other = await open_store()
+        changes: list[dict[str, Any]] = [{"paused": True}, {"concurrency": 3}]
+        again = first
+        for change in changes:  # neither is a new pause
+            again = await other.control(ControlChange(name="a", by="bob", **change))
+            assert (again.paused_by, again.paused_at) == ("ada ✓", first.paused_at)
+        assert (await store.controls())["a"] == again
+        resumed = await store.control(ControlChange(name="a", paused=False, by="bob"))
+        assert (resumed.paused_by, resumed.paused_at) == (None, None)
+        by_code = await store.control(ControlChange(name="a", paused=True))
+        assert (by_code.paused_by, by_code.paused_at is None) == (None, False)
 
     async def test_only_what_is_given_changes(self, store: Store) -> None:
         await store.control(ControlChange(name="a", paused=True))
@@ -25,9 +48,9 @@ class ControlsKept:
         await store.control(ControlChange(name="b", paused=False))
         controls = await store.controls()
         expected = Controls(name="a", paused=True, rate=3, concurrency=4, operator_rate=3, default_rate=7)
-        assert controls["a"] == expected
+        assert replace(controls["a"], paused_at=None) == expected
         assert not controls.get("b", Controls(name="b")).paused
-        assert (await store.control(ControlChange(name="a"))) == expected, "nothing given, nothing changed"
+        assert (await store.control(ControlChange(name="a"))) == controls["a"], "nothing given, nothing changed"
 
     async def test_the_operators_rate_wins_until_it_is_cleared(self, store: Store) -> None:
         async def rate() -> float | None:

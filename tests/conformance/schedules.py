@@ -43,7 +43,7 @@ class OnStore(Engine):
     async def published(self, name: str) -> None:
         return None
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], **_: Any) -> Sequence[Inserted]:
         return await self._given.insert(tasks)
 
 

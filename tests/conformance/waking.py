@@ -15,7 +15,7 @@ from tasklib.core.outcome import Failed, Outcome, Snoozed
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.task import Task, TaskState
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import CancelRequested, ControlChange, Hint
+from tasklib.stores.values import CancelRequested, ControlChange, DrainRequested, Hint
 from tests.conformance.builders import (
     DEADLINE,
     WORKER_A,
@@ -68,6 +68,24 @@ class _Asked:
 
 
 class Waking:
+    async def test_a_listener_hears_which_worker_was_asked_to_drain(self, store: Store, open_store: OpenStore) -> None:
+        name = "naïve ✓ web-1/4711"
+        await store.heartbeat(heartbeat_of(name))
+        heard: list[Hint] = []
+        told = asyncio.Event()
+
+        def hear(hint: Hint) -> None:
+            heard.append(hint)
+            if hint == DrainRequested(name):
+                told.set()
+
+        stop = store.listen(hear)
+        await submit(await open_store())  # until something is heard, nobody listens yet
+        await eventually_async(lambda: heard)
+        assert await (await open_store()).request_drain(name, "ada")
+        await within_deadline(told, "a word to the worker")
+        stop()
+
     async def test_a_listener_hears_of_work_that_another_store_submits(
         self, store: Store, open_store: OpenStore
     ) -> None:

@@ -9,6 +9,8 @@ from datetime import timedelta
 
 from tasklib.core.published import PublishedType
 from tasklib.stores.protocol import Store
+from tasklib.stores.values import Drain
+from tests.conformance.audited import ENTRY
 from tests.conformance.builders import WORKER_A, WORKER_B, OpenStore, claim_one, heartbeat_of, submit
 
 
@@ -90,6 +92,25 @@ class Workers:
         store.clock_offset += 3 * 86400
         await store.compact_stats()
         assert [task.id for task in await store.lost_leases(30, 10)] == [task_id]
+
+    async def test_a_worker_is_told_that_it_was_asked_to_drain(self, store: Store, open_store: OpenStore) -> None:
+        assert await store.heartbeat(heartbeat_of(WORKER_A)) is None
+        other = await open_store()
+        before = await store.now()
+        assert await other.request_drain(WORKER_A, "ada ✓", audit=[ENTRY]) is True
+        after = await store.now()
+        assert await other.request_drain(WORKER_A, "bob", audit=[ENTRY]) is False, "once is enough"
+        assert await store.heartbeat(heartbeat_of(WORKER_B)) is None
+        told: Drain | None = None
+        for _ in range(2):
+            told = await store.heartbeat(heartbeat_of(WORKER_A))
+            assert told is not None
+            assert (told.by, before <= told.at <= after) == ("ada ✓", True)
+        assert {each.id: each.drain for each in await store.workers()} == {WORKER_A: told, WORKER_B: None}
+        await store.deregister_worker(WORKER_B)
+        for gone in (WORKER_B, "nobody"):
+            assert await store.request_drain(gone, "ada", audit=[ENTRY]) is False
+        assert len(await store.list_audit()) == 1
 
     async def test_many_may_beat_at_once(self, store: Store, open_store: OpenStore) -> None:
         stores = [store, await open_store()]

@@ -260,6 +260,42 @@ def test_retry_by_hand_of_anything_else_is_refused(found: Task):
     assert (caught.value.task_id, caught.value.state) == (ID, found.state)
 
 
+LATER = NOON + timedelta(hours=1)
+
+
+@pytest.mark.parametrize(
+    "found", [task("pending", scheduled_at=LATER), task("failed", next_retry_at=LATER, retry_count=2)]
+)
+def test_run_now_of_what_waits_keeps_its_attempts(found: Task):
+    change = decide.run_now(found, NOON)
+    assert change is not None
+    assert guard(change) == (ID, 7, None, None)
+    assert (change.state, change.terminal, change.due_in) == (TaskState.PENDING, False, 0.0)
+    assert (change.retry_count, change.leaves, change.entry) == (found.retry_count, None, None)
+    assert decide.run_now(found, LATER) is None, "it is due anyway"
+
+
+@pytest.mark.parametrize(
+    "found", [running(), task("completed", final=True), task("failed", final=True), task("on hold")]
+)
+def test_run_now_of_anything_else_is_refused(found: Task):
+    with pytest.raises(TaskConflict, match="can no longer be run now"):
+        decide.run_now(found, NOON)
+
+
+def test_revive_of_a_cancelled_task_leaves_when_it_is_due():
+    change = decide.revive(task("cancelled", final=True, retry_count=3, scheduled_at=LATER))
+    assert guard(change) == (ID, 7, None, None)
+    assert (change.state, change.terminal, change.retry_count) == (TaskState.PENDING, False, 0)
+    assert (change.due_in, change.leaves, change.entry) == (None, TaskState.CANCELLED, None)
+
+
+@pytest.mark.parametrize("found", [running(), task("pending"), task("failed", final=True), task("on hold")])
+def test_revive_of_anything_else_is_refused(found: Task):
+    with pytest.raises(TaskConflict, match="only a cancelled task can be revived"):
+        decide.revive(found)
+
+
 def test_resume_of_a_final_failure_keeps_its_attempts():
     change = decide.resume(task("failed", final=True, retry_count=1, max_retries=3), NOON)
     assert change == Change(ID, 7, None, None, TaskState.PENDING, 2, False, due_in=0.0, leaves=TaskState.FAILED)

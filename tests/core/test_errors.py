@@ -42,6 +42,8 @@ CODES = {
     "TaskNotDue": "task_not_due",
     "TaskNotFailed": "task_not_failed",
     "WaitTimeout": "wait_timeout",
+    "WorkerNotFound": "worker_not_found",
+    "WorkerStopped": "worker_stopped",
     "WorkerExhausted": "worker_exhausted",
     "MissingExtra": "missing_extra",
     "Unsupported": "unsupported",

@@ -23,7 +23,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 # Written out once more, from the specification, so that a change of the table is a decision.
 ALLOWED = {
-    Phase.PENDING: {Event.CLAIM: Phase.RUNNING, Event.CANCEL: Phase.CANCELLED},
+    Phase.PENDING: {Event.CLAIM: Phase.RUNNING, Event.CANCEL: Phase.CANCELLED, Event.RUN_NOW: Phase.PENDING},
     Phase.RUNNING: {
         Event.SUCCEED: Phase.COMPLETED,
         Event.FAIL: Phase.WAITING,
@@ -38,10 +38,11 @@ ALLOWED = {
         Event.CANCEL: Phase.CANCELLED,
         Event.RETRY: Phase.PENDING,
         Event.RESUME: Phase.PENDING,
+        Event.RUN_NOW: Phase.PENDING,
     },
     Phase.FAILED: {Event.RETRY: Phase.PENDING, Event.RESUME: Phase.PENDING},
     Phase.COMPLETED: {},
-    Phase.CANCELLED: {},
+    Phase.CANCELLED: {Event.REVIVE: Phase.PENDING},
 }
 
 
@@ -67,10 +68,11 @@ def test_an_unknown_phase_goes_nowhere():
     assert [move(None, event) for event in Event] == [None] * len(Event)
 
 
-def test_nothing_but_a_retry_leaves_a_terminal_phase():
+def test_nothing_but_an_operator_leaves_a_terminal_phase():
     assert {(start, event) for start, event in MOVES if start in TERMINAL} == {
         (Phase.FAILED, Event.RETRY),
         (Phase.FAILED, Event.RESUME),
+        (Phase.CANCELLED, Event.REVIVE),
     }
 
 

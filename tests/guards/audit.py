@@ -7,6 +7,8 @@ SETTLE = "stores/sql/settle.py"
 UPKEEP = "stores/sql/upkeep.py"
 NOT_DONE = "tests/server/test_audit.py::test_what_cannot_be_kept_in_the_audit_trail_is_not_done"
 OF_SETTLES = "test_of_a_settle_that_comes_too_late_none"
+NEW_ONES = "test_of_submits_those_that_are_new_are_in_the_trail"
+ONE_LINE = "test_a_mass_action_is_one_line_with_all_its_batches"
 REFUSED = "test_a_write_whose_entry_cannot_be_made_is_not_made"
 
 
@@ -74,5 +76,62 @@ GUARDS = (
         ", *beside()])",
         suite("test_a_control_and_its_entry", "nats"),
         put="])",
+    ),
+    one(
+        "audit: a submit or a copy and its entry are one transaction",
+        "stores/sql/submit.py",
+        "    yield BEGIN\n",
+        *not_done("run again"),
+        within="def submit_told",
+    ),
+    one(
+        "audit: of submits only those that are new",
+        "stores/sql/submit.py",
+        "if each.created",
+        suite(NEW_ONES, "sqlite"),
+        suite(NEW_ONES, "postgres"),
+        within="def submit_told",
+    ),
+    one(
+        "audit: nats: a submit and its entry are one batch",
+        "stores/nats/submit.py",
+        "[*audit_writes(self._kv, self._audit(list(self._left))), *writes]",
+        suite(NEW_ONES, "nats"),
+        put="writes",
+    ),
+    one(
+        "audit: a drain and its entry are one transaction",
+        "stores/sql/workers.py",
+        "    yield BEGIN\n",
+        *not_done("drain"),
+        within="def request_drain",
+    ),
+    one(
+        "audit: a mass action is listed once",
+        "stores/sql/shared.sql",
+        " AND b.number < a.number",
+        suite(ONE_LINE, "sqlite"),
+        suite(ONE_LINE, "postgres"),
+        within="-- name: list_audit_folded",
+    ),
+    one(
+        "audit: a mass action goes on as one's own only",
+        "server/tasks.py",
+        "if (entry.actor, entry.action) != (who.label, action):",
+        "tests/server/test_ways_back.py::test_many_are_revived_in_one_action_that_their_trail_leads_to",
+        put="if False:",
+    ),
+    one(
+        "a copy gets no mask for a secret",
+        "engine/repeating.py",
+        "if MASK in json.dumps(found) and MASK not in json.dumps(kept):",
+        "tests/server/test_ways_back.py::test_a_finished_task_is_run_again_under_a_new_id",
+        put="if False:",
+    ),
+    one(
+        "only what is over is run again",
+        "engine/repeating.py",
+        "    decide.check_over(task)\n",
+        "tests/server/test_ways_back.py::test_a_finished_task_is_run_again_under_a_new_id",
     ),
 )

@@ -72,6 +72,13 @@ GUARDS = (
         put="pass\n        return await ended",
     ),
     one(
+        "a supervisor does not start again what ended in order",
+        "cli/supervisor.py",
+        "            if code == Exit.OK:\n",
+        "tests/cli/test_supervisor.py::test_a_process_that_ended_in_order_does_not_start_again",
+        put="            if False:\n",
+    ),
+    one(
         "two signals in the same instant are one",
         "worker/signals.py",
         " or now < self._first + ECHO_SECONDS",

@@ -1,8 +1,10 @@
-"""What running workers are told at once: cancels, pauses."""
+"""What running workers are told at once: cancels, pauses, and to drain."""
 
 from tests.guards.fencing import one, suite
 
 HEARD = "test_a_listener_hears_which_running_tasks_were_asked_to_stop"
+DRAIN_HEARD = "test_a_listener_hears_which_worker_was_asked_to_drain"
+DRAIN_TOLD = "test_a_worker_is_told_that_it_was_asked_to_drain"
 PUSH = "tests/worker/test_push.py::"
 
 GUARDS = (
@@ -75,5 +77,53 @@ GUARDS = (
         "await self._free_paused(store)",
         f"{PUSH}test_a_pause_gives_back_what_waits_in_a_worker[sqlite-def-its type]",
         put="pass",
+    ),
+    one(
+        "sqlite: a drain is told",
+        "stores/sql/sqlite/driver.py",
+        "messages.append(drain_message(each.drain_requested))",
+        suite(DRAIN_HEARD, "sqlite"),
+        put="pass",
+    ),
+    one(
+        "postgres: a drain is told",
+        "stores/sql/postgres/statements.py",
+        "if notify.drain_requested is not None:",
+        suite(DRAIN_HEARD, "postgres"),
+        put="if False:",
+    ),
+    one(
+        "nats: a drain is told",
+        "stores/nats/cache.py",
+        "self._wake(DrainRequested(keys.text_of(key[len(keys.WORKER) :])))",
+        suite(DRAIN_HEARD, "nats"),
+        put="pass",
+    ),
+    one(
+        "a worker that hears of its drain looks",
+        "worker/fetcher.py",
+        "self._heartbeat.beat_now()",
+        f"{PUSH}test_an_operators_drain_lets_it_finish_and_end[sqlite]",
+        put="pass",
+    ),
+    one(
+        "a drain is asked for once, and of those that work",
+        "stores/sql/shared.sql",
+        " AND stopped_at IS NULL AND drain_requested_at IS NULL",
+        suite(DRAIN_TOLD, "sqlite"),
+        suite(DRAIN_TOLD, "postgres"),
+        within="-- name: request_drain",
+    ),
+    one(
+        "nats: a drain is asked for once, and of those that work",
+        "stores/nats/operate.py",
+        ' or about["stopped_at"] is not None or about.get("drain") is not None',
+        suite(DRAIN_TOLD, "nats"),
+    ),
+    one(
+        "nats: a heartbeat keeps what was asked of the worker",
+        "stores/nats/operate.py",
+        ', "drain": before.get("drain")',
+        suite(DRAIN_TOLD, "nats"),
     ),
 )

@@ -92,6 +92,7 @@ class Queue:
             "idempotency_key": key,
             "history": [],
             "last_worker_id": None,
+            "copy_of": None,
         }
         return task_id
 

@@ -16,8 +16,8 @@ from tasklib.core.lifecycle import Phase
 from tasklib.engine.engine import Engine
 from tasklib.server import bulk as server_bulk
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import AuditFilter
-from tests.conformance.builders import in_phase
+from tasklib.stores.values import AuditFilter, Filter
+from tests.conformance.builders import WORKER_A, heartbeat_of, in_phase
 from tests.server.conftest import client_of, make_app, refused
 
 Hindrance = Callable[[], AbstractContextManager[None]]
@@ -42,6 +42,9 @@ ACTIONS = {
     "cancel": Action("POST", "/api/tasks/{id}/cancel", None, Phase.PENDING, ("cancel",)),
     "cancel a running one": Action("POST", "/api/tasks/{id}/cancel", None, Phase.RUNNING, ("cancel",)),
     "retry": Action("POST", "/api/tasks/{id}/retry", None, Phase.FAILED, ("retry",)),
+    "revive": Action("POST", "/api/tasks/{id}/revive", None, Phase.CANCELLED, ("revive",)),
+    "run again": Action("POST", "/api/tasks/{id}/copy", {}, Phase.COMPLETED, ("copy",)),
+    "drain": Action("POST", "/api/workers/anna/drain", audited=("drain",)),
     "delete": Action("DELETE", "/api/tasks/{id}", None, Phase.COMPLETED, ("delete",)),
     "clean up": Action("DELETE", LONG_AFTER, None, Phase.COMPLETED, ("cleanup",)),
     "pause": Action("POST", "/api/tasks/pause", audited=("pause",)),
@@ -64,7 +67,9 @@ each_action = pytest.mark.parametrize("action", ACTIONS.values(), ids=ACTIONS.ke
 async def seen(store: Store, task_id: uuid.UUID | None) -> tuple[object, ...]:
     """All that these actions change."""
     schedules = [(each.name, each.version) for each in await store.schedules()]
-    return (await store.get([task_id]) if task_id else [], await store.controls(), schedules)
+    workers = [each.drain for each in await store.workers()]
+    copies = (await store.count(Filter(), 10)).value
+    return (await store.get([task_id]) if task_id else [], await store.controls(), schedules, workers, copies)
 
 
 @contextmanager
@@ -147,6 +152,7 @@ async def refusing(request: pytest.FixtureRequest, postgres_server: str) -> Asyn
 async def test_what_cannot_be_kept_in_the_audit_trail_is_not_done(refusing: Refusing, action: Action):
     api, store, hindered = refusing
     await store.controls()
+    await store.heartbeat(heartbeat_of(WORKER_A))
     task_id = None if action.phase is None else (await in_phase(store, action.phase, "work")).id
     before = await seen(store, task_id)
     with hindered():
@@ -154,7 +160,7 @@ async def test_what_cannot_be_kept_in_the_audit_trail_is_not_done(refusing: Refu
         assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json"), answer.text
     assert await seen(store, task_id) == before
     assert await store.list_audit() == []
-    assert (await action.send(api, task_id)).status_code in (200, 204)
+    assert (await action.send(api, task_id)).status_code in (200, 201, 204)
     assert await seen(store, task_id) != before
     assert tuple(sorted(entry.action for entry in await store.list_audit())) == action.audited
 
@@ -162,8 +168,9 @@ async def test_what_cannot_be_kept_in_the_audit_trail_is_not_done(refusing: Refu
 @each_action
 async def test_what_is_done_is_in_the_audit_trail(api: httpx.AsyncClient, engine: Engine, action: Action):
     store = await engine.store()
+    await store.heartbeat(heartbeat_of(WORKER_A))
     task_id = None if action.phase is None else (await in_phase(store, action.phase, "work")).id
-    assert (await action.send(api, task_id)).status_code in (200, 204)
+    assert (await action.send(api, task_id)).status_code in (200, 201, 204)
     assert tuple(sorted(entry.action for entry in await store.list_audit())) == action.audited
     if task_id is not None and "cleanup" not in action.audited:
         (entry,) = await store.list_audit(AuditFilter(task_id=task_id))

@@ -53,7 +53,9 @@ def test_the_walk_sees_every_route(memory_engine: Engine):
     """Nothing is added to the application beside the routers that the walk knows."""
     walked = {route.path for part in ROUTERS for route in part.router.routes if isinstance(route, APIRoute)}
     schema = make_app(memory_engine).openapi()
-    described = {path.replace("{type}", "{type:type_name}") for path in schema["paths"]}
+    described = {
+        path.replace("{type}", "{type:type_name}").replace("{worker}", "{worker:path}") for path in schema["paths"]
+    }
     assert {*described, "/login", *PAGES} == walked
 
 

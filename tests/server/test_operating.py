@@ -39,6 +39,7 @@ async def test_bulk(api: httpx.AsyncClient, engine: Engine):
         "done": 0,
         "more": False,
         "nextCursor": None,
+        "bulkId": None,
         "dryRun": True,
     }
     assert (await act("retry", status=["failed"], finished=True))["done"] == 2
@@ -262,7 +263,7 @@ async def test_a_clean_up_is_counted_first(api: httpx.AsyncClient, engine: Engin
     store.clock_offset += 60
     query = {"olderThan": (await store.now()).isoformat()}
     dry = (await api.delete("/api/tasks", params={**query, "dryRun": "true"})).json()
-    assert dry == {"deleted": 0, "matched": 2, "more": False, "dryRun": True}
+    assert dry == {"deleted": 0, "matched": 2, "more": False, "bulkId": None, "dryRun": True}
     assert (await store.stats())["work"].completed == 2
     assert (await api.delete("/api/tasks", params=query)).json()["deleted"] == 2
     actions = [entry["action"] for entry in (await api.get("/api/audit")).json()["entries"]]

@@ -1,5 +1,6 @@
 """`tasklib serve` and `tasklib token`, as people use them."""
 
+import getpass
 import json
 import re
 import signal
@@ -62,7 +63,7 @@ def test_tokens_from_the_command_line(tmp_path: Path, env: dict[str, str]):
         assert httpx.post(f"{server.url}/api/tasks/pause", headers=headers).json() == {"paused": True}
         assert httpx.post(f"{server.url}/api/tasks", json={}, headers=headers).status_code == 403
         actors = [entry["actor"] for entry in httpx.get(f"{server.url}/api/audit", headers=headers).json()["entries"]]
-        assert actors == ["ann", "command line"]
+        assert actors == ["ann", f"{getpass.getuser()} (command line)"]
         assert run_process(["token", "revoke", made["id"]], tmp_path, env=env).code == 0
         eventually(lambda: httpx.get(f"{server.url}/api/tasks", headers=headers).status_code == 401, timeout=10)
     again = run_process(["token", "revoke", made["id"]], tmp_path, env=env)

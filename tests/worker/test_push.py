@@ -4,6 +4,7 @@ The heartbeat and the poll are so far apart here that no test would live to see 
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -15,7 +16,17 @@ import pytest
 from tasklib import Config, Retry, TaskState, current_task, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
-from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, ControlChange, Extension, Filter, Held, Hint
+from tasklib.stores.values import (
+    CancelRequested,
+    Claimed,
+    ClaimRequest,
+    ControlChange,
+    DrainRequested,
+    Extension,
+    Filter,
+    Held,
+    Hint,
+)
 from tasklib.worker import fetcher
 from tests.queues import as_default
 from tests.waiting import eventually_async
@@ -276,3 +287,57 @@ async def test_a_raised_limit_and_the_end_of_a_pause_are_acted_on_at_once(
         await engine.control(ControlChange(name="narrow", paused=False))
         await eventually_async(lambda: len(ran) == 3)
         gate.set()
+
+
+# -- drain ------------------------------------------------------------------------------------------------------------
+
+
+async def test_an_operators_drain_lets_it_finish_and_end(
+    engine: Engine, endless: Any, serve: Serve, caplog: pytest.LogCaptureFixture
+):
+    """At once, by the wake-up; and the worker that nobody named goes on."""
+    caplog.set_level(logging.INFO, "tasklib.worker")
+    async with serve(concurrency=2, poll_interval_seconds=FAR) as drained:
+        handle = await endless.submit_async()
+        await eventually_async(lambda: running(engine, 1))
+        async with serve(concurrency=1, poll_interval_seconds=FAR) as other:
+            await engine.drain(drained.worker_id, "ann")
+
+            async def stopping() -> bool:
+                return {each.id: each.concurrency for each in await engine.workers()} == {
+                    drained.worker_id: 0,
+                    other.worker_id: 1,
+                }
+
+            await eventually_async(stopping)
+            assert await running(engine, 1), "it finishes what it runs"
+            endless.gate.set()
+            assert (await handle.wait_async(30)).state == TaskState.COMPLETED
+
+            async def ended() -> bool:
+                return {each.id for each in await engine.workers() if each.stopped_at} == {drained.worker_id}
+
+            await eventually_async(ended)
+            again = await endless.submit_async()
+            assert (await again.wait_async(30)).last_worker_id == other.worker_id
+    assert f"worker {drained.worker_id} drains: ann asked for it" in caplog.text
+
+
+@pytest.mark.parametrize("engine_name", ["sqlite"])
+async def test_a_drain_that_was_only_heard_of_ends_nobody(
+    engine: Engine, engine_name: str, endless: Any, serve: Serve, monkeypatch: pytest.MonkeyPatch
+):
+    wakes = await overheard(engine, monkeypatch)
+    async with serve(concurrency=1, poll_interval_seconds=FAR) as worker:
+        await eventually_async(lambda: wakes)
+        [before] = await engine.workers()
+        for wake in wakes:
+            wake(DrainRequested(worker.worker_id))
+
+        async def looked() -> bool:
+            [now] = await engine.workers()
+            return now.seen_at > before.seen_at
+
+        await eventually_async(looked)
+        endless.gate.set()
+        assert (await (await endless.submit_async()).wait_async(30)).state == TaskState.COMPLETED

@@ -7,6 +7,7 @@ import { rememberList, rememberTask } from "@/app/last-list";
 import { NotFoundPage } from "@/app/not-found-page";
 import { Shell } from "@/app/shell";
 import { Loading } from "@/components/loading";
+import { readAuditSearch } from "@/pages/audit/search";
 import { readStatsSearch, readTypeSearch } from "@/pages/stats/ranges";
 import { rememberedColumns } from "@/pages/tasks/column-choice";
 
@@ -83,6 +84,29 @@ const workersRoute = createRoute({
   component: page(() => import("@/pages/workers/workers-page"), "WorkersPage"),
 });
 
+const workerRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/workers/$workerId",
+  component: page(() => import("@/pages/worker/worker-page"), "WorkerPage"),
+});
+
+const auditRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/audit",
+  validateSearch: readAuditSearch,
+  component: page(() => import("@/pages/audit/audit-page"), "AuditPage"),
+});
+
+const newTaskRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/new",
+  validateSearch: (given: Record<string, string>): { type?: string; copyOf?: string } => ({
+    ...(given["type"] ? { type: given["type"] } : {}),
+    ...(given["copyOf"] ? { copyOf: given["copyOf"] } : {}),
+  }),
+  component: page(() => import("@/pages/new/new-task-page"), "NewTaskPage"),
+});
+
 const typesRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/types",
@@ -120,12 +144,15 @@ export const router = createRouter({
     homeRoute,
     tasksRoute,
     taskRoute,
+    newTaskRoute,
     statsRoute,
     workersRoute,
+    workerRoute,
     typesRoute,
     typeRoute,
     apiDocsRoute,
     schedulesRoute,
+    auditRoute,
   ]),
   basepath: BASE.pathname,
   defaultPreload: "intent",

@@ -1,8 +1,8 @@
-"""pause, resume, limit."""
+"""pause, resume, limit, drain."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +12,7 @@ from tasklib.cli.command import command
 from tasklib.cli.session import Session
 from tasklib.core.errors import InvalidInput
 from tasklib.core.options import check_name
-from tasklib.stores.values import UNSET, ControlChange, Controls
+from tasklib.stores.values import UNSET, ControlChange, Controls, Unset
 
 _PANEL = "Operations"
 ALL = ""
@@ -33,16 +33,17 @@ def register(app: typer.Typer) -> None:
     command(app, "pause", panel=_PANEL, example="tasklib pause send_email")(pause)
     command(app, "resume", panel=_PANEL, example="tasklib resume send_email")(resume)
     command(app, "limit", panel=_PANEL, example="tasklib limit send_email --rate 10 --concurrency 4")(limit)
+    command(app, "drain", panel=_PANEL, example="tasklib drain web-1-4711-a3f9c2e81b07")(drain)
 
 
 def pause(session: Session, name: Name = None) -> None:
     """Stop the whole fleet from starting tasks, of one type or of all. What runs goes on."""
-    _change(session, ControlChange(name=_checked(name), paused=True))
+    _change(session, "pause", ControlChange(name=_checked(name), paused=True))
 
 
 def resume(session: Session, name: Name = None) -> None:
     """Undo a pause. A pause of all types and a pause of one are two: each is undone by itself."""
-    _change(session, ControlChange(name=_checked(name), paused=False))
+    _change(session, "resume", ControlChange(name=_checked(name), paused=False))
 
 
 def limit(
@@ -86,12 +87,26 @@ def limit(
         operator_rate=None if clear else UNSET if rate is None else rate,
         concurrency=None if clear else UNSET if concurrency is None else concurrency,
     )
-    _change(session, change)
+    _change(session, "limit", change)
+
+
+def drain(
+    session: Session,
+    worker: Annotated[str, typer.Argument(metavar="WORKER", help="Its id, as `tasklib workers` prints it.")],
+) -> None:
+    """Ask a worker to take nothing more, to finish what it runs, and to end. `--processes` does not start it again."""
+    auditor = session.auditor
+    entry = auditor.entry("drain", detail={"worker": worker})
+    found = session.run(lambda engine: engine.drain(worker, auditor.actor, audit=[entry]))
+    if session.out.as_json:
+        session.out.data({"id": found.id, "running": found.running, "drain": found.drain and found.drain._asdict()})
+    else:
+        session.out.line(f"{found.id}  finishes what it runs ({found.running}) and ends")
 
 
 def describe(controls: Controls) -> str:
     """What holds for a type, in words."""
-    words = ["paused"] if controls.paused else []
+    words = [f"paused by {controls.paused_by}" if controls.paused_by else "paused"] if controls.paused else []
     if controls.rate:
         words.append(f"at most {controls.rate:g} started a second")
     if controls.concurrency is not None:
@@ -107,8 +122,13 @@ def _checked(name: str | None) -> str:
     return ALL if name is None else check_name(name)
 
 
-def _change(session: Session, change: ControlChange) -> None:
-    controls = session.run(lambda engine: engine.control(change), creates=True)
+def _change(session: Session, action: str, change: ControlChange) -> None:
+    auditor = session.auditor
+    asked = {name: value for name, value in asdict(change).items() if not isinstance(value, Unset)}
+    detail = {name: value for name, value in asked.items() if name not in ("name", "by", "at")}
+    entry = auditor.entry(action, name=change.name or None, detail=detail)
+    change = replace(change, by=auditor.actor)
+    controls = session.run(lambda engine: engine.control(change, audit=[entry]), creates=True)
     if session.out.as_json:
         session.out.data(as_data(controls))
     else:

@@ -71,6 +71,8 @@ def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str
         yield "key", task.idempotency_key
     if task.unique_key is not None:
         yield "unique", f"{task.unique_key}, until it is {task.unique_until}"
+    if task.copy_of is not None:
+        yield "copy of", str(task.copy_of)
     if task.tags:
         yield "tags", json.dumps(redact(task.tags), ensure_ascii=False)
     if task.retry_policy is not None:

@@ -1,15 +1,15 @@
-"""retry, cancel, delete, cleanup."""
+"""retry, run, cancel, revive, delete, cleanup."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated
-from uuid import UUID
+from typing import Annotated, Any, Protocol
+from uuid import UUID, uuid4
 
 import typer
 
-from tasklib.cli import record
-from tasklib.cli.arguments import FinishedState, Names, States, Tags, TaskIds, Yes, chosen
+from tasklib.cli import completion, record
+from tasklib.cli.arguments import FinishedState, Names, States, Tags, TaskIds, Yes, chosen, task_id
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.output import Printer
@@ -22,7 +22,7 @@ from tasklib.core.task import Task, TaskState
 from tasklib.engine import bulk
 from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
-from tasklib.stores.values import Filter
+from tasklib.stores.values import Audit, Filter
 
 _PANEL = "Tasks"
 _BATCH = 1000
@@ -30,9 +30,20 @@ _WHICH = {
     Action.RETRY: "that failed",
     Action.CANCEL: "that wait or run",
     Action.DELETE: "that are finished, for good",
+    Action.REVIVE: "that were cancelled",
 }
-_DONE = {Action.RETRY: "queued again", Action.CANCEL: "cancelled or asked to stop", Action.DELETE: "deleted"}
-_Act = Callable[[Engine, UUID], Awaitable[Task | None]]
+_DONE = {
+    Action.RETRY: "queued again",
+    Action.CANCEL: "cancelled or asked to stop",
+    Action.DELETE: "deleted",
+    Action.REVIVE: "revived",
+}
+
+
+class _Act(Protocol):
+    def __call__(self, engine: Engine, task_id: UUID, /, *, audit: Audit[Task]) -> Awaitable[Task | None]: ...
+
+
 _Word = Callable[[Task | None], str]
 _ONE: dict[Action, tuple[_Act, _Word]] = {
     Action.RETRY: (Engine.retry, lambda task: "will run again"),
@@ -41,6 +52,7 @@ _ONE: dict[Action, tuple[_Act, _Word]] = {
         lambda task: "cancelled" if task is None or task.state == TaskState.CANCELLED else "asked to stop",
     ),
     Action.DELETE: (Engine.delete, lambda task: "deleted"),
+    Action.REVIVE: (Engine.revive, lambda task: "waits again"),
 }
 """What is done to one task, and what is said then."""
 All = Annotated[bool, typer.Option("--all", help="All tasks that it can be done to.")]
@@ -48,7 +60,9 @@ All = Annotated[bool, typer.Option("--all", help="All tasks that it can be done 
 
 def register(app: typer.Typer) -> None:
     command(app, "retry", panel=_PANEL, example="tasklib retry --name send_email")(retry)
+    command(app, "run", panel=_PANEL, example="tasklib run 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(run)
     command(app, "cancel", panel=_PANEL, example="tasklib cancel 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(cancel)
+    command(app, "revive", panel=_PANEL, example="tasklib revive --name send_email")(revive)
     command(app, "delete", panel=_PANEL, example="tasklib delete --state cancelled --tag customer=ada --yes")(delete)
     command(app, "cleanup", panel=_PANEL, example="tasklib cleanup --older-than 30d --state completed --dry-run")(
         cleanup
@@ -69,6 +83,34 @@ def retry(
     Without ids: all that match, after asking, or with --yes.
     """
     _act(session, Action.RETRY, task_ids, chosen(state, name, tag), every=every, yes=yes)
+
+
+def run(
+    session: Session,
+    task_ids: Annotated[
+        list[UUID],
+        typer.Argument(
+            parser=task_id, metavar="ID", help="Task ids.", show_default=False, autocompletion=completion.task_ids
+        ),
+    ],
+) -> None:
+    """Run tasks now that wait for their time or for a retry. Their attempts are kept; what is due already stays."""
+    _each(session, task_ids, "run-now", Engine.run_now, lambda task: "is due now")
+
+
+def revive(
+    session: Session,
+    task_ids: TaskIds = None,
+    name: Names = None,
+    tag: Tags = None,
+    every: All = False,
+    yes: Yes = False,
+) -> None:
+    """Undo a cancel: the tasks wait again, with all their attempts, due when they were due.
+
+    Without ids: all that match, after asking, or with --yes.
+    """
+    _act(session, Action.REVIVE, task_ids, chosen(None, name, tag), every=every, yes=yes)
 
 
 def cancel(
@@ -133,15 +175,18 @@ def cleanup(
         return
     if found:
         session.confirm(f"delete {found:,} {what}", yes=yes)
-    deleted = session.run(lambda engine: _prune(engine, which, older_than, found, session.out)) if found else 0
+    audit = session.auditor.of_clean_up(uuid4(), {"olderThanSeconds": older_than, "status": which})
+    deleted = session.run(lambda engine: _prune(engine, which, older_than, found, session.out, audit)) if found else 0
     _report_cleanup(session.out, found=found, deleted=deleted, text=f"{deleted:,} {what} were deleted.")
 
 
-async def _prune(engine: Engine, states: Sequence[str], older_than: float, found: int, out: Printer) -> int:
+async def _prune(
+    engine: Engine, states: Sequence[str], older_than: float, found: int, out: Printer, audit: Audit[str]
+) -> int:
     deleted = 0
     with progress_bar(out, "Deleting") as bar:
         line = bar.add_task("", total=found)
-        while (count := await engine.prune(states, older_than, _BATCH)) > 0:
+        while (count := await engine.prune(states, older_than, _BATCH, audit=audit)) > 0:
             deleted += count
             bar.update(line, completed=deleted, total=max(found, deleted))
     return deleted
@@ -159,7 +204,7 @@ def _act(
         return
     if action is Action.DELETE:
         session.confirm(f"delete {_tasks(len(task_ids))} for good", yes=yes)
-    _each(session, task_ids, *_ONE[action])
+    _each(session, task_ids, action, *_ONE[action])
 
 
 def _matching(session: Session, action: Action, where: Filter, *, yes: bool) -> None:
@@ -169,18 +214,26 @@ def _matching(session: Session, action: Action, where: Filter, *, yes: bool) -> 
     if found.value or found.capped:
         more = "or more " if found.capped else ""
         session.confirm(f"{action} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)
-        done = session.run(lambda engine: _perform(engine, action, where, found.value, session.out))
+        only = where.names[0] if where.names is not None and len(where.names) == 1 else None
+        audit = session.auditor.of_bulk(action, uuid4(), _asked(where), only)
+        done = session.run(lambda engine: _perform(engine, action, where, found.value, session.out, audit))
     if session.out.as_json:
         session.out.data({"found": found.value, "done": done})
     else:
         session.out.line(f"{_tasks(done)} {'was' if done == 1 else 'were'} {_DONE[action]}.")
 
 
-async def _perform(engine: Engine, action: Action, where: Filter, found: int, out: Printer) -> int:
+def _asked(where: Filter) -> dict[str, Any]:
+    """The filter, as the audit trail tells it."""
+    told = {"type": where.names, "status": where.states, "finished": where.terminal, "tags": where.tags}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+async def _perform(engine: Engine, action: Action, where: Filter, found: int, out: Printer, audit: Audit[Task]) -> int:
     done = 0
     with progress_bar(out, action.capitalize()) as bar:
         line = bar.add_task("", total=found)
-        async for batch in bulk.perform(engine, action, where):
+        async for batch in bulk.perform(engine, action, where, audit=audit):
             done += len(batch.tasks)
             bar.update(line, completed=done, total=max(found, done))
     return done
@@ -200,16 +253,18 @@ def _report_cleanup(out: Printer, *, found: int, deleted: int, text: str) -> Non
 def _each(
     session: Session,
     task_ids: Sequence[UUID],
+    action: str,
     act: _Act,
     word: _Word,
 ) -> None:
     """Acts on one after the other; a task that refuses does not keep the others from it."""
+    audit = session.auditor.of_tasks(action)
 
     async def work(engine: Engine) -> list[tuple[UUID, Task | TaskNotFound | TaskConflict | None]]:
         results: list[tuple[UUID, Task | TaskNotFound | TaskConflict | None]] = []
         for task_id in dict.fromkeys(task_ids):
             try:
-                results.append((task_id, await act(engine, task_id)))
+                results.append((task_id, await act(engine, task_id, audit=audit)))
             except (TaskNotFound, TaskConflict) as error:
                 results.append((task_id, error))
         return results

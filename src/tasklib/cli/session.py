@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,6 +13,7 @@ import typer
 
 from tasklib.cli.output import Printer
 from tasklib.core.errors import InvalidInput, StoreRefused
+from tasklib.engine.audit import Auditor
 from tasklib.engine.backends import Backend
 from tasklib.engine.config import Config, is_missing
 from tasklib.engine.default import use_engine
@@ -19,6 +21,7 @@ from tasklib.engine.engine import Engine
 
 T = TypeVar("T")
 
+ACTOR = "command line"
 SILENT_SECONDS = 1.0
 REACH_SECONDS = 10.0
 """So long a command tries to reach its queue."""
@@ -34,6 +37,11 @@ class Session:
     @cached_property
     def config(self) -> Config:
         return self.configure()
+
+    @property
+    def auditor(self) -> Auditor:
+        """For what this command does, in the name of who runs it."""
+        return Auditor(actor(), self.config.redact)
 
     def configure(self, **settings: Any) -> Config:
         """The settings: arguments win over variables, variables over defaults."""
@@ -108,6 +116,13 @@ class Session:
             config = Config(**{**chosen.config.given, **settings})
         use_engine(Engine(config))
         return config
+
+
+def actor() -> str:
+    try:
+        return f"{getpass.getuser()} ({ACTOR})"
+    except (OSError, KeyError):  # a container may know no name for its user
+        return ACTOR
 
 
 async def check_there(engine: Engine) -> None:

@@ -90,6 +90,9 @@ class Supervisor:
             code = await self._run_once(number)
             if self._stopping.is_set() or (self._burst and code == Exit.OK):
                 break
+            if code == Exit.OK:
+                log.info("process %d has ended in order, as it was asked to; it does not start again", number)
+                break
             if code in LASTING:
                 self._code = Exit(code)
                 self._stop()

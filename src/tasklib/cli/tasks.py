@@ -1,4 +1,4 @@
-"""submit, list, show, wait."""
+"""submit, copy-task, list, show, wait."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
 from tasklib.core.unique import Unique, debounce, throttle
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import Call, check
+from tasklib.engine.repeating import SAME, repeat
+from tasklib.engine.submission import Call, Submitted, check
 from tasklib.stores.values import SEARCHED_TASKS, Filter, Page
 
 _PANEL = "Tasks"
@@ -45,6 +46,8 @@ def register(app: typer.Typer) -> None:
         panel=_PANEL,
         example="tasklib submit send_email to=ada@example.com copies:=2 --delay 5m --key order-17",
     )(submit)
+    example = "tasklib copy-task 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 to=bob@example.com"
+    command(app, "copy-task", panel=_PANEL, example=example)(copy_task)
     command(app, "list", panel=_PANEL, example="tasklib list --state failed --name send_email --limit 20")(list_tasks)
     command(app, "show", panel=_PANEL, example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --follow")(show)
     command(app, "wait", panel=_PANEL, example="tasklib wait 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --timeout 5m")(wait)
@@ -165,6 +168,42 @@ def submit(
         taken = "; it has taken over these arguments" if submitted.replaced else ""
         session.out.note(f"The key {unique or key} was known: this is the task it stands for{taken}.")
     session.out.hint(f"See how it fares:  tasklib show {submitted.id}")
+
+
+def copy_task(
+    session: Session,
+    task_id: TaskId,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help=f"Arguments to change: {PAIR_HELP}.", show_default=False),
+    ] = None,
+    payload: Annotated[
+        str | None,
+        typer.Option("--payload", "-p", metavar="JSON", help="All arguments anew, as one JSON value; - reads stdin."),
+    ] = None,
+    module: Annotated[
+        list[str] | None,
+        typer.Option("--module", "-m", metavar="MODULE", help="Where the task is defined: checks the arguments."),
+    ] = None,
+) -> None:
+    """Run a finished task again: a copy under a new id, due now, with the same options. Prints the new id."""
+    value: Any = SAME if payload is None and not arguments else payload_of(payload, arguments)
+    if module:
+        load(module)
+        session.config = session.adopt_app_config()
+
+    async def work(engine: Engine) -> Submitted:
+        given = value
+        if arguments:
+            kept = (await engine.get_or_raise(task_id)).kwargs
+            given = {**kept, **value} if isinstance(kept, dict) else value
+        return await repeat(engine, task_id, payload=given, registry=default_registry, auditor=session.auditor)
+
+    made = session.run(work)
+    if session.out.as_json:
+        session.out.data({"id": made.id, "copy_of": task_id, "validated": made.validated})
+    else:
+        session.out.line(str(made.id))
 
 
 def list_tasks(

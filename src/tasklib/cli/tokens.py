@@ -12,7 +12,7 @@ from tasklib.cli.command import command
 from tasklib.cli.exits import Exit
 from tasklib.cli.help import PlainGroup
 from tasklib.cli.output import Column
-from tasklib.cli.session import Session
+from tasklib.cli.session import Session, actor
 from tasklib.cli.times import absolute
 from tasklib.core.errors import MissingExtra
 from tasklib.core.options import check_name
@@ -21,7 +21,6 @@ from tasklib.stores.protocol import AccessStore
 from tasklib.stores.values import AuditEntry, Token
 
 _PANEL = "Operations"
-ACTOR = "command line"
 
 
 class RoleName(StrEnum):
@@ -152,4 +151,4 @@ def revoke(
 def _entry(action: str, token_id: str, label: str | None = None, role: str | None = None) -> AuditEntry:
     detail = {"token_id": token_id, "label": label, "role": role}
     known = {name: value for name, value in detail.items() if value is not None}
-    return AuditEntry(actor=ACTOR, action=action, detail=json.dumps(known))
+    return AuditEntry(actor=actor(), action=action, detail=json.dumps(known))

@@ -58,7 +58,7 @@ class Change(NamedTuple):
     entry: str | None = None
     """To append to the history, as JSON without `ended`, which the store adds."""
     leaves: TaskState | None = None
-    """The terminal state an operator's retry takes the task out of: the counters must know."""
+    """The terminal state that an operator takes the task out of: the counters must know."""
     run_ms: int = 0
     bucket: int = UNTIMED
     if_asked: Change | None = None
@@ -153,6 +153,27 @@ def retry_by_hand(task: Task) -> Change:
     return _to(guard, Event.RETRY, 0, start=phase, due_in=0.0)._replace(leaves=leaves)
 
 
+def run_now(task: Task, now: datetime) -> Change | None:
+    """What waits for its time is due at once, attempts and history kept. None: it is due anyway."""
+    phase = phase_of(task)
+    if move(phase, Event.RUN_NOW) is None:
+        raise _conflict(task, "run now")
+    if task.due_at <= now:
+        return None
+    guard = _Guard(task.id, task.version, task.worker_id, None)
+    return _to(guard, Event.RUN_NOW, task.retry_count, start=phase, due_in=0.0)
+
+
+def revive(task: Task) -> Change:
+    """A cancelled task waits again: all attempts anew, due when it was due before, history kept."""
+    phase = phase_of(task)
+    if move(phase, Event.REVIVE) is None:
+        message = f"task {task.id} is {task.state}: only a cancelled task can be revived"
+        raise TaskConflict(message, task_id=task.id, state=task.state)
+    guard = _Guard(task.id, task.version, task.worker_id, None)
+    return _to(guard, Event.REVIVE, 0, start=phase)._replace(leaves=TaskState.CANCELLED)
+
+
 def resume(task: Task, now: datetime) -> Change | None:
     """The claim API's retry: due now, attempts and history kept. None: it waits to be claimed anyway, and nothing
     changes. What runs is taken from its worker; that attempt counts."""
@@ -200,6 +221,12 @@ def unmeasured(change: Change) -> Change:
 def check_deletable(task: Task) -> None:
     if phase_of(task) not in TERMINAL:
         message = f"task {task.id} is {task.state}: only a finished task can be deleted; cancel it first"
+        raise TaskNotTerminal(message, task_id=task.id, state=task.state)
+
+
+def check_over(task: Task) -> None:
+    if phase_of(task) not in TERMINAL:
+        message = f"task {task.id} is {task.state}: only a finished task can be run again"
         raise TaskNotTerminal(message, task_id=task.id, state=task.state)
 
 

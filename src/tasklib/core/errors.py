@@ -13,6 +13,8 @@ TaskLibError
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed, ScheduleConflict
 ├── TaskNotFound, ScheduleNotFound (LookupError)
 ├── WaitTimeout (TimeoutError)
+├── WorkerNotFound (LookupError)
+├── WorkerStopped                  it has ended, and nothing can be asked of it
 ├── WorkerExhausted                every slot is taken by a task that does not end
 ├── MissingExtra, Unsupported, QueueInUse
 └── StoreError
@@ -176,6 +178,20 @@ class WaitTimeout(TaskLibError, TimeoutError):
         super().__init__(message)
         self.task_id = task_id
         self.state = state
+
+
+class WorkerNotFound(TaskLibError, LookupError):
+    code = "worker_not_found"
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(f"there is no worker {worker_id!r:.120}; those that ended are forgotten after a day")
+        self.worker_id = worker_id
+
+
+class WorkerStopped(TaskLibError):
+    """It has ended, and nothing can be asked of it."""
+
+    code = "worker_stopped"
 
 
 class WorkerExhausted(TaskLibError):

@@ -30,6 +30,8 @@ class Event(StrEnum):
     CANCEL = "cancel"
     RETRY = "retry by hand"
     RESUME = "retry with attempts kept"
+    RUN_NOW = "run now"
+    REVIVE = "revive"
 
 
 MOVES: dict[tuple[Phase, Event], Phase] = {
@@ -48,6 +50,9 @@ MOVES: dict[tuple[Phase, Event], Phase] = {
     (Phase.RUNNING, Event.RESUME): Phase.PENDING,
     (Phase.WAITING, Event.RESUME): Phase.PENDING,
     (Phase.FAILED, Event.RESUME): Phase.PENDING,
+    (Phase.PENDING, Event.RUN_NOW): Phase.PENDING,
+    (Phase.WAITING, Event.RUN_NOW): Phase.PENDING,
+    (Phase.CANCELLED, Event.REVIVE): Phase.PENDING,
 }
 
 STATE_OF: dict[Phase, TaskState] = {

@@ -29,6 +29,10 @@ class ControlChange:
     """None clears the operator's value; 0 means: no limit, whatever the code says."""
     default_rate: float | Unset | None = UNSET
     concurrency: int | Unset | None = UNSET
+    by: str | None = None
+    """Who asks for it, to be kept with a pause; None: code."""
+    at: datetime | None = None
+    """When it was asked for; None: now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,9 @@ class Controls:
     """Running at once in the whole fleet."""
     operator_rate: float | None = None
     default_rate: float | None = None
+    paused_by: str | None = None
+    """Who paused it. None: it is not paused, or code did."""
+    paused_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,8 @@ class Control:
     tokens: float | None = None
     refilled_at: datetime | None = None
     """When `tokens` were in the bucket. None, here or there: it is full."""
+    paused_by: str | None = None
+    paused_at: datetime | None = None
 
     @property
     def rate(self) -> float | None:
@@ -82,11 +91,15 @@ class Control:
             return self
         return replace(self, tokens=self.tokens_at(now) - number, refilled_at=max(now, self.refilled_at or now))
 
-    def changed(self, change: ControlChange) -> Control:
-        """With what the change gives; the rest stays. A new rate starts with a full bucket."""
+    def changed(self, change: ControlChange, now: datetime) -> Control:
+        """With what the change gives; the rest stays. A new rate starts with a full bucket. A pause of what is paused
+        leaves who did it first."""
         names = ("paused", "operator_rate", "default_rate", "concurrency")
         given = {name: getattr(change, name) for name in names}
         new = replace(self, **{name: value for name, value in given.items() if not isinstance(value, Unset)})
+        if new.paused is not self.paused:
+            by, at = (change.by, change.at or now) if new.paused else (None, None)
+            new = replace(new, paused_by=by, paused_at=at)
         return new if new.rate == self.rate else replace(new, tokens=None, refilled_at=None)
 
     def public(self) -> Controls:
@@ -97,6 +110,8 @@ class Control:
             concurrency=self.concurrency,
             operator_rate=self.operator_rate,
             default_rate=self.default_rate,
+            paused_by=self.paused_by,
+            paused_at=self.paused_at,
         )
 
 

@@ -110,6 +110,8 @@ class Task:
     unique_key: str | None = None
     """No other task of its type has it; cleared when it stops being unique."""
     unique_until: str | None = None
+    copy_of: UUID | None = None
+    """The task that it repeats under an id of its own."""
 
     @property
     def attempts(self) -> int:
@@ -160,7 +162,7 @@ def has_error(task: Task) -> bool:
 
 
 def is_terminal(task: Task) -> bool:
-    """Nothing but an operator's retry will change it any more."""
+    """Nothing but an operator will change it any more."""
     return task.completed_at is not None
 
 

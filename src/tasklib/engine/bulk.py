@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
@@ -24,6 +24,7 @@ class Action(StrEnum):
     RETRY = "retry"
     CANCEL = "cancel"
     DELETE = "delete"
+    REVIVE = "revive"
 
 
 class Batch(NamedTuple):
@@ -37,14 +38,21 @@ CONCERNS: dict[Action, tuple[str, ...]] = {
     Action.RETRY: (TaskState.FAILED,),
     Action.CANCEL: (TaskState.PENDING, TaskState.FAILED, TaskState.RUNNING),
     Action.DELETE: (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED),
+    Action.REVIVE: (TaskState.CANCELLED,),
 }
 """The states in which a task can be the object of the action; others that match the filter are left alone."""
+
+_DECIDED: dict[Action, Callable[[Task], Change | None]] = {
+    Action.RETRY: decide.retry_by_hand,
+    Action.CANCEL: decide.cancel,
+    Action.REVIVE: decide.revive,
+}
 
 
 def concerned(action: Action, where: Filter) -> Filter:
     """The filter, narrowed to what the action can be done to."""
     asked = CONCERNS[action] if where.states is None else [state for state in where.states if state in CONCERNS[action]]
-    needed = {Action.CANCEL: False, Action.DELETE: True}.get(action)
+    needed = {Action.CANCEL: False, Action.DELETE: True, Action.REVIVE: True}.get(action)
     if needed is None:
         return replace(where, states=asked)
     contradicted = where.terminal is not None and where.terminal is not needed
@@ -89,7 +97,7 @@ async def _do(engine: Engine, action: Action, tasks: Sequence[Task], audit: Audi
     running: dict[UUID, Task] = {}
     for task in tasks:
         try:
-            change = decide.cancel(task) if action is Action.CANCEL else decide.retry_by_hand(task)
+            change = _DECIDED[action](task)
         except TaskConflict:
             continue
         if change is None:

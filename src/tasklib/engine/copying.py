@@ -83,6 +83,8 @@ async def _copy_controls(source: ControlStore, target: ControlStore) -> None:
             operator_rate=each.operator_rate,
             default_rate=each.default_rate,
             concurrency=each.concurrency,
+            by=each.paused_by,
+            at=each.paused_at,
         )
         await target.control(change)
 

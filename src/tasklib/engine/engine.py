@@ -13,9 +13,9 @@ from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from tasklib.core import decide
-from tasklib.core.decide import WriteResult
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.durations import Seconds, in_seconds
-from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound
+from tasklib.core.errors import StoreClosed, StoreError, TaskConflict, TaskNotFound, WorkerNotFound, WorkerStopped
 from tasklib.core.published import PublishedType, publish
 from tasklib.core.registry import TaskType
 from tasklib.core.task import NewTask, Task, is_terminal, not_finished
@@ -171,14 +171,22 @@ class Engine:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def submit(self, call: Call, *, connection: object | None = None, dated: bool = False) -> Submitted:
+    async def submit(
+        self,
+        call: Call,
+        *,
+        connection: object | None = None,
+        dated: bool = False,
+        copy_of: UUID | None = None,
+        audit: Audit[UUID] | None = None,
+    ) -> Submitted:
         """Stores the task that was asked for. On the caller's connection: in the caller's transaction. `dated`: the
-        answer may say when it was created, if no idempotency key is given."""
+        answer may say when it was created, if no idempotency key is given. `copy_of`: the task that it repeats."""
         prepared = self.prepare_at_once(call)
         if prepared is None:
             prepared = prepare(call, await self.published(call.name), self.config)
         if connection is None:
-            [inserted] = await self.insert([prepared.task], dated=dated)
+            [inserted] = await self.insert([prepared.task], dated=dated, copy_of=copy_of, audit=audit)
         else:
             [inserted] = await self._insert_on(connection, [prepared.task])
         return Submitted(*inserted, prepared.validated)
@@ -214,10 +222,17 @@ class Engine:
             self._told_of.update((each.name, each) for each in new)
             self._types = None
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def insert(
+        self,
+        tasks: Sequence[NewTask],
+        *,
+        dated: bool = False,
+        copy_of: UUID | None = None,
+        audit: Audit[UUID] | None = None,
+    ) -> Sequence[Inserted]:
         """Stores tasks that are ready made."""
         opened = self._at_hand(asyncio.get_running_loop()) or await self._opened()
-        inserted = await opened.store.insert(tasks, dated=dated)
+        inserted = await opened.store.insert(tasks, dated=dated, copy_of=copy_of, audit=audit)
         task_log.enqueued(tasks, inserted)
         return inserted
 
@@ -259,13 +274,30 @@ class Engine:
 
     async def retry(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> Task:
         """A failed task anew: all attempts, due now, history kept."""
+        return await self._change(task_id, decide.retry_by_hand, "retried", audit)
+
+    async def run_now(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> Task:
+        """What waits for its time, or for its retry, is due at once. What is due stays as it is, without an entry."""
+        now = await (await self.store()).now()
+        return await self._change(task_id, lambda task: decide.run_now(task, now), "run now", audit)
+
+    async def revive(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> Task:
+        """A cancelled task waits again: all attempts, due when it was due, history kept."""
+        return await self._change(task_id, decide.revive, "revived", audit)
+
+    async def _change(
+        self, task_id: UUID, decided: Callable[[Task], Change | None], word: str, audit: Audit[Task] | None
+    ) -> Task:
+        """Writes what is decided of the task as it is found, until nobody came in between."""
         store = await self.store()
         for _ in range(TRIES):
             task = await self.get_or_raise(task_id)
-            change, entries = decide.retry_by_hand(task), audit_by_id([task], audit)
+            change, entries = decided(task), audit_by_id([task], audit)
+            if change is None:
+                return task
             if (await store.settle([change], audit=entries))[0] in (WriteResult.APPLIED, WriteResult.DUPLICATE):
                 return await self.get_or_raise(task_id)
-        raise TaskConflict(f"task {task_id} changes too fast to be retried", task_id=task_id)
+        raise TaskConflict(f"task {task_id} changes too fast to be {word}", task_id=task_id)
 
     async def delete(self, task_id: UUID, *, audit: Audit[Task] | None = None) -> None:
         store = await self.store()
@@ -326,6 +358,17 @@ class Engine:
         audit: Audit[str] | None = None,
     ) -> int:
         return await (await self.store()).prune(states, older_than_seconds, limit, dry_run=dry_run, audit=audit)
+
+    async def drain(self, worker_id: str, by: str, *, audit: Sequence[AuditEntry] = ()) -> WorkerInfo:
+        """Asks a worker to take nothing more, to finish what it runs, and to end. Asked again, it leaves no entry."""
+        store = await self.store()
+        await store.request_drain(worker_id, by, audit=audit)
+        worker = next((each for each in await store.workers() if each.id == worker_id), None)
+        if worker is None:
+            raise WorkerNotFound(worker_id)
+        if worker.drain is None:
+            raise WorkerStopped(f"worker {worker_id} has stopped")
+        return worker
 
     async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
         return await (await self.store()).control(change, audit=audit)

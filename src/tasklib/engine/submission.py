@@ -25,7 +25,7 @@ from tasklib.core.published import PublishedType
 from tasklib.core.registry import TaskOptions, TaskType
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.schemas import argument_schema
-from tasklib.core.task import NewTask
+from tasklib.core.task import NewTask, Task
 from tasklib.core.unique import Unique, delay_of
 from tasklib.engine import tracing
 from tasklib.engine.config import Config
@@ -124,6 +124,17 @@ def _prepared(call: Call, published: PublishedType | None, config: Config) -> Pr
     if rule is not None:
         new = _as_unique(new, rule)
     return Prepared(before_submit(config.middleware, new) if config.middleware else new, validated)
+
+
+def options_of(task: Task) -> SubmitOptions:
+    """Those that a task was submitted with, for another like it: no key, and due now."""
+    return SubmitOptions(
+        max_retries=task.max_retries,
+        timeout_seconds=task.timeout_seconds,
+        priority=task.priority,
+        tags=task.tags,
+        retry=None if task.retry_policy is None else RetryPolicy.from_json(json.dumps(task.retry_policy)),
+    )
 
 
 def check(call: Call, config: Config) -> None:

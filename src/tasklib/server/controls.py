@@ -29,7 +29,7 @@ async def resume(service: Served, who: IdentityDep) -> Paused:
 @router.post("/api/tasks/rate-limit", operation_id="set_rate_limit", responses=problems(*BODY))
 async def rate_limit(given: RateLimit, service: Served, who: IdentityDep) -> RateLimitSet:
     """Limit how many tasks the whole fleet starts a second."""
-    entry = service.audit_entry(who, "rate-limit", detail={"tasksPerSecond": given.tasks_per_second})
+    entry = service.auditor(who).entry("rate-limit", detail={"tasksPerSecond": given.tasks_per_second})
     await service.engine.control(ControlChange(operator_rate=given.tasks_per_second), audit=[entry])
     return RateLimitSet(tasks_per_second=given.tasks_per_second)
 
@@ -43,6 +43,6 @@ async def controls(service: Served) -> ControlsView:
 
 
 async def _pause(service: Service, who: Identity, paused: bool) -> Paused:
-    entry = service.audit_entry(who, "pause" if paused else "resume")
-    after = await service.engine.control(ControlChange(paused=paused), audit=[entry])
+    entry = service.auditor(who).entry("pause" if paused else "resume")
+    after = await service.engine.control(ControlChange(paused=paused, by=who.label), audit=[entry])
     return Paused(paused=after.paused)

@@ -22,7 +22,17 @@ OWN = Path(__file__).parent / "assets"
 BUILT = Path(__file__).parent / "dashboard"
 API_DOCS = "/api/docs"
 PAGES = (
-    *("/", "/tasks", "/tasks/{task_id}", "/stats", "/workers", "/types", "/types/{type:path}", "/schedules"),
+    "/",
+    "/tasks",
+    "/tasks/{task_id}",
+    "/new",
+    "/stats",
+    "/workers",
+    "/workers/{worker_id:path}",
+    "/types",
+    "/types/{type:path}",
+    "/schedules",
+    "/audit",
     API_DOCS,
 )
 """What the router in the browser knows (ui/src/router.tsx); it also shows that there is nothing at other paths."""

@@ -127,6 +127,6 @@ class Feed:
             controls = await self._engine.controls()
         except TaskLibError as error:
             return Figures(time.monotonic(), others={"problem": json.dumps({"code": error.code})})
-        shown = {name: control_view(each).model_dump(by_alias=True) for name, each in controls.items()}
+        shown = {name: control_view(each).model_dump(mode="json", by_alias=True) for name, each in controls.items()}
         text = json.dumps({"paused": shown.get("", {}).get("paused", False), "types": shown})
         return Figures(time.monotonic(), stats.model_dump(mode="json", by_alias=True), {"controls": text})

@@ -25,6 +25,8 @@ from tasklib.core.errors import (
     TaskNotTerminal,
     TaskValidationError,
     Unsupported,
+    WorkerNotFound,
+    WorkerStopped,
 )
 from tasklib.core.redact import redact
 from tasklib.server.asgi import Watched
@@ -36,6 +38,8 @@ MEDIA_TYPE = "application/problem+json"
 STATUSES: tuple[tuple[type[TaskLibError], int], ...] = (
     (TaskNotFound, 404),
     (ScheduleNotFound, 404),
+    (WorkerNotFound, 404),
+    (WorkerStopped, 409),
     (TaskNotFailed, 400),
     (TaskNotTerminal, 400),
     (TaskConflict, 409),

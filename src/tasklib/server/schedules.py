@@ -130,7 +130,7 @@ async def delete(name: ScheduleName, service: Served, who: IdentityDep) -> Respo
 
 
 def _audit(service: Service, who: Identity, action: str, name: str, more: Any = None) -> list[AuditEntry]:
-    return [service.audit_entry(who, f"schedule-{action}", detail={"schedule": name, **(more or {})})]
+    return [service.auditor(who).entry(f"schedule-{action}", detail={"schedule": name, **(more or {})})]
 
 
 async def _detail(service: Service, name: str, times: int = 5) -> ScheduleDetail:

@@ -183,6 +183,7 @@ class TaskView(ResponseModel):
     version: int
     idempotency_key: str | None
     unique_key: str | None = Field(description="No other task of its type has it; null once it is given up.")
+    copy_of: UUID | None = Field(description="The task that it repeats under an id of its own.")
     history: list[Attempt]
 
 
@@ -240,6 +241,14 @@ class Retried(ResponseModel):
     status: str
     attempts: int
     next_retry_at: datetime | None
+
+
+class Copy(RequestModel):
+    payload: Any = Field(
+        default=None,
+        description="Other arguments; those of the task unless given. What is masked in them, as the API shows it, is "
+        "taken from the task.",
+    )
 
 
 SHORT_IDS: Any = Field(max_length=PAGE_LIMIT, description="The last 12 digits of an id, as lists show them.")
@@ -341,10 +350,14 @@ class BulkFilter(RequestModel):
     words: list[SearchText] | None = Field(default=None, max_length=MOST_WORDS, description=IN_A_TASK)
 
 
+BULK_ID = "The `bulkId` of the answer before, when it is sent again to go on: one mass action in the audit trail."
+
+
 class Bulk(RequestModel):
     filter: BulkFilter
     dry_run: Flag = False
     cursor: UUID | None = Field(default=None, description="The `nextCursor` of the answer before, to go on from there.")
+    bulk_id: UUID | None = Field(default=None, description=BULK_ID)
 
 
 class BulkDone(ResponseModel):
@@ -356,6 +369,7 @@ class BulkDone(ResponseModel):
     done: int
     more: bool = Field(description="True: time ran out before all were done; send it again with `nextCursor`.")
     next_cursor: UUID | None = Field(description="Send as `cursor` to go on; null at the end.")
+    bulk_id: UUID | None = Field(description="Of the audit trail: send it with `cursor`. Null for a dry run.")
     dry_run: bool
 
 
@@ -363,6 +377,7 @@ class Cleaned(ResponseModel):
     deleted: int
     matched: int = Field(description="How many there are to delete (dry run), or were deleted.")
     more: bool = Field(description="True: time ran out before all were deleted; send it again.")
+    bulk_id: UUID | None = Field(description="Of the audit trail: send it along. Null for a dry run.")
     dry_run: bool
 
 
@@ -370,6 +385,7 @@ class CleanupQuery(RequestModel):
     older_than: Instant
     status: Annotated[list[Finished] | None, Field(description="completed unless given; may be repeated.")] = None
     dry_run: Annotated[bool, Field(description="Count only.")] = False
+    bulk_id: Annotated[UUID | None, Field(description=BULK_ID)] = None
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------
@@ -495,6 +511,15 @@ class WorkerView(ResponseModel):
         description="stopping: finishes what it runs; lost: not heard of for too long; what it ran is taken over."
     )
     live: bool = Field(description="Whether it takes tasks.")
+    drain_requested_at: datetime | None = Field(description="When somebody asked it to finish what it runs and to end.")
+    drain_requested_by: str | None
+
+
+class WorkerDetail(WorkerView):
+    earlier: list[WorkerView] = Field(
+        description="Its restarts: those of its name, or of its host where it has none, that ended in the last day "
+        "before it started, latest first."
+    )
 
 
 class Workers(ResponseModel):
@@ -522,6 +547,8 @@ class ControlView(ResponseModel):
     operator_rate_limit: Shortest | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
     default_rate_limit: Shortest | None = Field(default=None, description="Set by the code.")
     concurrency: int | None = Field(default=None, description="Running at once in the whole fleet.")
+    paused_by: str | None = Field(default=None, description="Who paused it; null: nobody, or code did.")
+    paused_at: datetime | None = None
 
 
 class ControlsView(ControlView):
@@ -539,6 +566,13 @@ class TypeView(ControlView):
     run_p95_ms: float | None = Field(description="95% of attempts of the last hour took no longer; null: none ran.")
     waited_p95_ms: float | None = Field(
         description="95% of its tasks waited no longer before their first start, in the last hour."
+    )
+
+
+class TypeDetail(TypeView):
+    argument_schema: Any = Field(
+        description="The JSON Schema of its arguments, by the server's own modules or as a worker published it; "
+        "null: nobody has told."
     )
 
 
@@ -583,6 +617,8 @@ class AuditView(ResponseModel):
     task_id: UUID | None
     type: str | None
     detail: Any
+    bulk_id: UUID | None = Field(description="The mass action that it is a part of.")
+    done: int | None = Field(description="How many tasks a batch was done to; folded: the whole mass action.")
 
 
 class Audit(ResponseModel):

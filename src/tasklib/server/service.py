@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
 
-from tasklib.core import codec
 from tasklib.core.redact import redact
 from tasklib.core.registry import Registry
 from tasklib.core.task import Task
+from tasklib.engine.audit import Auditor
 from tasklib.engine.diagnose import Reason
 from tasklib.engine.engine import Engine
 from tasklib.server.auth import IDENTITY
@@ -24,7 +24,6 @@ from tasklib.server.sessions import Sessions
 from tasklib.server.settings import ServerSettings
 from tasklib.server.tokens import Identity, TokenStore
 from tasklib.server.views import detail_view, listed_view, task_view
-from tasklib.stores.values import Audit, AuditEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,15 +62,8 @@ class Service:
     def show_all(self, task: Task, reasons: Iterable[Reason]) -> TaskDetail:
         return detail_view(task, self.redact, reasons)
 
-    def audit_entry(self, who: Identity, action: str, *, name: str | None = None, detail: Any = None) -> AuditEntry:
-        """Who does what, to a type or to all. The store keeps it with the action itself."""
-        text = codec.encode(self.redact({} if detail is None else detail), field="detail")
-        return AuditEntry(actor=who.label, action=action, name=name, detail=text)
-
-    def audit_of_tasks(self, who: Identity, action: str, *, detail: Any = None) -> Audit[Task]:
-        """The same with an entry for each task, so that its own timeline tells."""
-        entry = self.audit_entry(who, action, detail=detail)
-        return lambda tasks: [replace(entry, task_id=task.id, name=task.name) for task in tasks]
+    def auditor(self, who: Identity) -> Auditor:
+        return Auditor(who.label, self.redact)
 
 
 # Coroutines, although nothing is awaited: a plain function would be called in a thread, for every request.

@@ -9,6 +9,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from starlette.responses import Response
 
@@ -51,7 +52,9 @@ class Sessions:
         if identity is None:
             return None
         expected = self._sign(f"{key}.{expiry}", identity)
-        return identity if hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")) else None
+        if not hmac.compare_digest(expected.encode(), signature.encode("utf-8", "replace")):
+            return None
+        return replace(identity, signed_in=True)
 
     def set_cookie(self, response: Response, identity: Identity, *, secure: bool, path: str) -> None:
         response.set_cookie(

@@ -1,20 +1,19 @@
-"""/api/tasks: submit, look, retry, cancel, delete, clean up."""
+"""/api/tasks: submit, look, retry, cancel, run now, revive, run again, delete, clean up."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Query, Request, Response
 
 from tasklib.core.errors import InvalidInput, WaitTimeout
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.diagnose import reasons
+from tasklib.engine.repeating import SAME, repeat
 from tasklib.server import submits
 from tasklib.server.docs import BODY, problems
 from tasklib.server.fields import read_cursor, written_cursor
@@ -22,6 +21,7 @@ from tasklib.server.filters import of_query
 from tasklib.server.schemas import (
     Cleaned,
     CleanupQuery,
+    Copy,
     Finished,
     Found,
     ListQuery,
@@ -35,9 +35,10 @@ from tasklib.server.schemas import (
     TaskPage,
     TaskView,
 )
-from tasklib.server.service import IdentityDep, Served
+from tasklib.server.service import IdentityDep, Served, Service
+from tasklib.server.tokens import Identity
 from tasklib.server.views import stats_view
-from tasklib.stores.values import AuditEntry, Count, EndedCursor, EndedPage, Page
+from tasklib.stores.values import AuditFilter, Count, EndedCursor, EndedPage, Page
 
 LONGEST_WAIT = 25
 """Seconds; less than a request may take."""
@@ -73,7 +74,8 @@ _LINKS: dict[str, Any] = {
 async def submit(given: Submit, request: Request, service: Served, who: IdentityDep) -> Response:
     """Create a task."""
     service.submits.take(who.key)
-    submitted = await submits.submit(given, service.registry, service.engine)
+    audit = submits.audit_of(given.type, service.auditor(who)) if who.signed_in else None
+    submitted = await submits.submit(given, service.registry, service.engine, audit)
     service.meters.submits[given.type] += submitted.created
     created_at = submitted.created_at
     if created_at is None:
@@ -139,20 +141,28 @@ async def clean_up(query: Annotated[CleanupQuery, Query()], service: Served, who
     until = asyncio.get_running_loop().time() + WORK_SECONDS
     if query.dry_run:
         found = await service.engine.prune(states, age, CLEANUP_BATCH, dry_run=True)
-        return Cleaned(deleted=0, matched=found, more=False, dry_run=True)
-
-    def audit(gone: Sequence[str]) -> Sequence[AuditEntry]:
-        asked = {"olderThan": query.older_than.isoformat(), "status": states}
-        detail = {**asked, "deleted": len(gone), "byStatus": Counter(gone)}
-        return [service.audit_entry(who, "cleanup", detail=detail)]
-
+        return Cleaned(deleted=0, matched=found, more=False, bulk_id=None, dry_run=True)
+    bulk_id = await continued(service, who, "cleanup", query.bulk_id)
+    asked = {"olderThan": query.older_than.isoformat(), "status": states}
+    audit = service.auditor(who).of_clean_up(bulk_id, asked)
     deleted = await service.engine.prune(states, age, CLEANUP_BATCH, audit=audit)
     more = deleted > 0
     while more and asyncio.get_running_loop().time() < until:
         count = await service.engine.prune(states, age, CLEANUP_BATCH, audit=audit)
         deleted += count
         more = count > 0
-    return Cleaned(deleted=deleted, matched=deleted, more=more, dry_run=False)
+    return Cleaned(deleted=deleted, matched=deleted, more=more, bulk_id=bulk_id, dry_run=False)
+
+
+async def continued(service: Service, who: Identity, action: str, bulk_id: UUID | None) -> UUID:
+    """The id of a mass action in the audit trail: a new one, or that of one's own that goes on."""
+    if bulk_id is None:
+        return uuid4()
+    store = await service.engine.store()
+    for entry in await store.list_audit(AuditFilter(bulk_id=bulk_id), limit=1):
+        if (entry.actor, entry.action) != (who.label, action):
+            raise InvalidInput("bulkId: this is another mass action; leave it out to begin one", field="bulkId")
+    return bulk_id
 
 
 @router.get("/stats", operation_id="get_stats", responses=problems())
@@ -183,7 +193,7 @@ async def get_task(
 @router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
 async def retry(task_id: UUID, service: Served, who: IdentityDep) -> Retried:
     """Run a failed task again, now, with all its attempts."""
-    task = await service.engine.retry(task_id, audit=service.audit_of_tasks(who, "retry"))
+    task = await service.engine.retry(task_id, audit=service.auditor(who).of_tasks("retry"))
     # As the retry left it: a quick worker may have it by now.
     return Retried(id=task.id, status=TaskState.PENDING, attempts=0, next_retry_at=None)
 
@@ -191,13 +201,42 @@ async def retry(task_id: UUID, service: Served, who: IdentityDep) -> Retried:
 @router.post("/{task_id}/cancel", operation_id="cancel_task", responses=problems(404, 409))
 async def cancel(task_id: UUID, service: Served, who: IdentityDep) -> TaskView:
     """Cancel a waiting task, or ask a running one to stop."""
-    return service.show(await service.engine.cancel(task_id, audit=service.audit_of_tasks(who, "cancel")))
+    return service.show(await service.engine.cancel(task_id, audit=service.auditor(who).of_tasks("cancel")))
+
+
+@router.post("/{task_id}/run-now", operation_id="run_task_now", responses=problems(404, 409))
+async def run_now(task_id: UUID, service: Served, who: IdentityDep) -> TaskView:
+    """Let a task that waits for its time or its retry run now, attempts kept."""
+    return service.show(await service.engine.run_now(task_id, audit=service.auditor(who).of_tasks("run-now")))
+
+
+@router.post("/{task_id}/revive", operation_id="revive_task", responses=problems(404, 409))
+async def revive(task_id: UUID, service: Served, who: IdentityDep) -> TaskView:
+    """Undo a cancel: the task waits again, with all its attempts, due when it was due."""
+    return service.show(await service.engine.revive(task_id, audit=service.auditor(who).of_tasks("revive")))
+
+
+@router.post(
+    "/{task_id}/copy",
+    status_code=201,
+    response_model=TaskView,
+    operation_id="copy_task",
+    responses=problems(404, *BODY),
+)
+async def copy(task_id: UUID, given: Copy, request: Request, service: Served, who: IdentityDep) -> Response:
+    """Run a finished task again: a copy under a new id, due now, perhaps with other arguments."""
+    payload = given.payload if "payload" in given.model_fields_set else SAME
+    auditor = service.auditor(who)
+    made = await repeat(service.engine, task_id, payload=payload, registry=service.registry, auditor=auditor)
+    prefix = request.scope.get("root_path", "")
+    after = await service.engine.get_or_raise(made.id)
+    return _json(service.show(after), 201, {"Location": f"{prefix}/api/tasks/{made.id}"})
 
 
 @router.delete("/{task_id}", status_code=204, operation_id="delete_task", responses=problems(404))
 async def delete(task_id: UUID, service: Served, who: IdentityDep) -> Response:
     """Delete a finished task."""
-    await service.engine.delete(task_id, audit=service.audit_of_tasks(who, "delete"))
+    await service.engine.delete(task_id, audit=service.auditor(who).of_tasks("delete"))
     return Response(status_code=204)
 
 

@@ -62,6 +62,8 @@ class Identity:
     label: str
     role: Role
     digest: str = field(repr=False)
+    signed_in: bool = field(default=False, compare=False)
+    """In a browser: a person, and not a program."""
 
     def may(self, need: Need) -> bool:
         return need is Need.NOTHING or need in GRANTS[self.role]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 from starlette.convertors import PathConvertor, register_url_convertor
 
+from tasklib.core import codec
+from tasklib.core.published import publish
 from tasklib.engine.diagnose import is_live
 from tasklib.server.distributions import TypeTimes
 from tasklib.server.docs import BODY, problems
 from tasklib.server.fields import Name
 from tasklib.server.problems import ProblemError
-from tasklib.server.schemas import ControlSet, Types, TypeView
+from tasklib.server.schemas import ControlSet, TypeDetail, Types, TypeView
 from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.views import control_fields, counts_of
 from tasklib.stores.values import UNSET, ControlChange, Controls, NameStats
@@ -40,12 +42,12 @@ async def list_types(service: Served) -> Types:
 
 
 @router.get("/{type:type_name}", operation_id="get_type", responses=problems(404))
-async def get_type(name: TypeName, service: Served) -> TypeView:
-    """One type."""
+async def get_type(name: TypeName, service: Served) -> TypeDetail:
+    """One type, and what it takes."""
     found = (await _known(service)).get(name)
     if found is None:
         raise ProblemError(404, "type_not_found", f"nothing is known of a type {name!r:.80}")
-    return found
+    return TypeDetail(**dict(found), argument_schema=await _schema(service, name))
 
 
 @router.put("/{type:type_name}", operation_id="set_type", responses=problems(*BODY))
@@ -57,9 +59,11 @@ async def set_type(name: TypeName, given: ControlSet, service: Served, who: Iden
         paused=given.paused if "paused" in said else UNSET,
         operator_rate=given.rate_limit if "rate_limit" in said else UNSET,
         concurrency=given.concurrency if "concurrency" in said else UNSET,
+        by=who.label,
     )
     detail = given.model_dump(mode="json", by_alias=True, include=set(said))
-    after = await service.engine.control(change, audit=[service.audit_entry(who, "set-type", name=name, detail=detail)])
+    entry = service.auditor(who).entry("set-type", name=name, detail=detail)
+    after = await service.engine.control(change, audit=[entry])
     known = await _known(service)
     return known.get(name) or _view(service, name, NameStats(), after, TypeTimes(), workers=0, queue=None)
 
@@ -84,6 +88,13 @@ async def _known(service: Service) -> dict[str, TypeView]:
         )
         for name in names
     }
+
+
+async def _schema(service: Service, name: str) -> Any:
+    """By the code that the server has loaded, else as workers have published it."""
+    defined = service.registry.get(name)
+    published = await service.engine.published(name) if defined is None else publish([defined])[0]
+    return None if published is None or published.schema is None else codec.decode(published.schema, field="schema")
 
 
 def _view(

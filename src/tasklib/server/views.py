@@ -26,6 +26,7 @@ from tasklib.server.schemas import (
     TaskView,
     TypeCounts,
     WaitingReason,
+    WorkerDetail,
     WorkerView,
 )
 from tasklib.stores.values import AuditEntry, Controls, NameStats, WorkerInfo
@@ -108,6 +109,7 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
         "version": task.version,
         "idempotency_key": task.idempotency_key,
         "unique_key": task.unique_key,
+        "copy_of": task.copy_of,
         "history": [_attempt(entry) for entry in task.history],
     }
 
@@ -156,7 +158,29 @@ def worker_view(worker: WorkerInfo, dead_after: float) -> WorkerView:
         seconds_since_seen=worker.seconds_since_seen,
         state=state,
         live=state is WorkerState.LIVE,
+        drain_requested_at=None if worker.drain is None else worker.drain.at,
+        drain_requested_by=None if worker.drain is None else worker.drain.by,
     )
+
+
+def worker_detail(worker: WorkerInfo, workers: Iterable[WorkerInfo], dead_after: float) -> WorkerDetail:
+    ended = [
+        each
+        for each in workers
+        if _label(each) == _label(worker)
+        and worker_state(each, dead_after) in (WorkerState.STOPPED, WorkerState.LOST)
+        and (each.stopped_at or each.seen_at) <= worker.started_at
+    ]
+    earlier = sorted(ended, key=lambda each: each.started_at, reverse=True)
+    return WorkerDetail(
+        **dict(worker_view(worker, dead_after)), earlier=[worker_view(each, dead_after) for each in earlier]
+    )
+
+
+def _label(worker: WorkerInfo) -> str:
+    """What stays from one start to the next: the configured name, else the host. The end of an id is of one start."""
+    label = worker.id.rpartition("-")[0]
+    return worker.hostname if label in ("", f"{worker.hostname}-{worker.pid}") else label
 
 
 def control_fields(controls: Controls) -> dict[str, Any]:
@@ -166,6 +190,8 @@ def control_fields(controls: Controls) -> dict[str, Any]:
         "operator_rate_limit": controls.operator_rate,
         "default_rate_limit": controls.default_rate,
         "concurrency": controls.concurrency,
+        "paused_by": controls.paused_by,
+        "paused_at": controls.paused_at,
     }
 
 
@@ -185,6 +211,8 @@ def audit_view(entry: AuditEntry) -> AuditView:
         task_id=entry.task_id,
         type=entry.name,
         detail=redact(detail),
+        bulk_id=entry.bulk_id,
+        done=entry.done,
     )
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from tasklib import __version__
+from tasklib.core.errors import WorkerNotFound
 from tasklib.engine.diagnose import WorkerState
 from tasklib.server.docs import problems
 from tasklib.server.fields import Instant, Name, SearchText
-from tasklib.server.schemas import PAGE_LIMIT, About, Audit, RequestModel, Workers
-from tasklib.server.service import Served
-from tasklib.server.views import audit_view, worker_view
+from tasklib.server.schemas import PAGE_LIMIT, About, Audit, RequestModel, WorkerDetail, Workers, WorkerView
+from tasklib.server.service import IdentityDep, Served
+from tasklib.server.views import audit_view, worker_detail, worker_view
 from tasklib.stores.values import AuditFilter
 
 router = APIRouter(prefix="/api", tags=["figures"])
@@ -27,8 +28,16 @@ class AuditQuery(RequestModel):
     type: Name | None = None
     after: Annotated[Instant | None, Field(description="From this instant on.")] = None
     before: Instant | None = None
+    bulk_id: Annotated[UUID | None, Field(description="The batches of this mass action.")] = None
+    folded: Annotated[
+        bool,
+        Field(description="A mass action is one entry with the count of all its batches, without each of its tasks."),
+    ] = False
     limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
     cursor: Annotated[SearchText | None, Field(description="The `nextCursor` of the page before.")] = None
+
+
+WorkerId = Annotated[SearchText, Path(alias="worker")]
 
 
 class WorkersQuery(RequestModel):
@@ -42,6 +51,23 @@ async def workers(query: Annotated[WorkersQuery, Query()], service: Served) -> W
     return Workers(workers=[each for each in views if query.all or each.state is not WorkerState.STOPPED])
 
 
+@router.post("/workers/{worker:path}/drain", operation_id="drain_worker", responses=problems(404, 409))
+async def drain_worker(worker_id: WorkerId, service: Served, who: IdentityDep) -> WorkerView:
+    """Ask a worker to take nothing more, to finish what it runs, and to end."""
+    entry = service.auditor(who).entry("drain", detail={"worker": worker_id})
+    return worker_view(await service.engine.drain(worker_id, who.label, audit=[entry]), service.dead_after)
+
+
+@router.get("/workers/{worker:path}", operation_id="get_worker", responses=problems(404))
+async def get_worker(worker_id: WorkerId, service: Served) -> WorkerDetail:
+    """One worker, and those before it."""
+    known = await service.engine.workers()
+    found = next((each for each in known if each.id == worker_id), None)
+    if found is None:
+        raise WorkerNotFound(worker_id)
+    return worker_detail(found, known, service.dead_after)
+
+
 @router.get("/audit", operation_id="get_audit", responses=problems())
 async def audit(query: Annotated[AuditQuery, Query()], service: Served) -> Audit:
     """The latest actions of operators that match, newest first."""
@@ -53,6 +79,8 @@ async def audit(query: Annotated[AuditQuery, Query()], service: Served) -> Audit
         name=query.type,
         after=query.after,
         before=query.before,
+        bulk_id=query.bulk_id,
+        folded=query.folded,
     )
     found = await store.list_audit(where, limit=query.limit + 1, cursor=query.cursor)
     page = found[: query.limit]

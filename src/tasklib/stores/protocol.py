@@ -36,6 +36,7 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    Drain,
     DueSchedules,
     EndedCursor,
     EndedPage,
@@ -87,10 +88,18 @@ class Lifecycle(Protocol):
 class WorkStore(Protocol):
     """The road of a task: submit, claim, settle, and the leases in between."""
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def insert(
+        self,
+        tasks: Sequence[NewTask],
+        *,
+        dated: bool = False,
+        copy_of: UUID | None = None,
+        audit: Audit[UUID] | None = None,
+    ) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
         with one key become one. Delays are a century at most. Wakes listening workers when something is due soon.
-        `dated`: the answer for a lone task may say when it was created."""
+        `dated`: the answer for a lone task may say when it was created. `copy_of`: the task that they repeat. `audit`
+        tells of those that were created."""
         ...
 
     def insert_on(
@@ -197,8 +206,13 @@ class ReadStore(Protocol):
 class FleetStore(Protocol):
     """Workers: who lives, which task types they have published, and how they are woken."""
 
-    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
-        """Records that the worker lives."""
+    async def heartbeat(self, worker: WorkerHeartbeat) -> Drain | None:
+        """Records that the worker lives. Answers whether it was asked to drain."""
+        ...
+
+    async def request_drain(self, worker_id: str, by: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        """Asks a worker to take nothing more and to end; those who listen are told. False, and no entry: it is not
+        known, has ended, or was asked before."""
         ...
 
     async def deregister_worker(self, worker_id: str) -> None:

@@ -107,9 +107,22 @@ class CancelRequested(NamedTuple):
     """None: more than are worth naming."""
 
 
-Hint: TypeAlias = str | CancelRequested | None
-"""What those who listen hear: something of this type may be claimable; tasks were asked to stop; None: anything may be
-claimable, or a pause or a limit was changed."""
+class DrainRequested(NamedTuple):
+    """A worker was asked to take nothing more, to finish what it runs, and to end."""
+
+    worker_id: str
+
+
+Hint: TypeAlias = str | CancelRequested | DrainRequested | None
+"""What those who listen hear: something of this type may be claimable; tasks, or a worker, were asked to stop; None:
+anything may be claimable, or a pause or a limit was changed."""
+
+
+class Drain(NamedTuple):
+    """What a worker is told that was asked to drain."""
+
+    by: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +160,9 @@ class WorkerInfo:
     queues: Mapping[str, str] = field(default_factory=dict)
     """As in the beat."""
     version: str | None = None
+    """Of the application that it runs; None: it has not told."""
+    drain: Drain | None = None
+    """Somebody asked it to finish what it runs, and to end."""
 
     def queue_of(self, name: str) -> str:
         return self.queues.get(name, DEFAULT_QUEUE)
@@ -341,6 +357,10 @@ class AuditEntry:
     name: str | None = None
     detail: str = "{}"
     """JSON text."""
+    bulk_id: UUID | None = None
+    """The mass action that it is a part of: what was done to one task, or, without a task, one of its batches."""
+    done: int | None = None
+    """Of a batch: how many tasks it was done to. Where batches are folded, of all of them."""
     at: datetime | None = None
     """The store's clock; None until it is stored."""
     cursor: str | None = None
@@ -358,6 +378,10 @@ class AuditFilter:
     after: datetime | None = None
     """From this instant on."""
     before: datetime | None = None
+    bulk_id: UUID | None = None
+    """The batches of this mass action."""
+    folded: bool = False
+    """A mass action is one entry, its first batch with the count of all; what it did to each task is left out."""
 
 
 ALL_AUDIT = AuditFilter()

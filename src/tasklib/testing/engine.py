@@ -52,8 +52,8 @@ class EngineForTests(Engine):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
-        inserted = await super().insert(tasks, dated=dated)
+    async def insert(self, tasks: Sequence[NewTask], **options: Any) -> Sequence[Inserted]:
+        inserted = await super().insert(tasks, **options)
         # Sync code comes this way in a thread that must not run its handlers; `insert_here` has seen to them.
         if asyncio.get_running_loop() is not bridge.loop:
             await self._run(tasks, inserted, None, waits=True)

@@ -17,7 +17,7 @@ from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.engine.engine import Engine
 from tasklib.stores.protocol import ControlStore, FleetStore, WorkStore
-from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, Held, Hint
+from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, DrainRequested, Held, Hint
 from tasklib.worker.completer import Completer
 from tasklib.worker.executors.slots import Executor, Slots
 from tasklib.worker.heartbeat import Heartbeat
@@ -140,6 +140,9 @@ class Fetcher:
         if isinstance(hint, CancelRequested):
             self._cancels.append(hint)
             self._heartbeat.look_at(hint.ids)
+        elif isinstance(hint, DrainRequested):
+            if hint.worker_id == self._worker_id:
+                self._heartbeat.beat_now()
         elif hint is None or hint in self._names():
             self._controls_changed = self._controls_changed or hint is None
             self._wake.set()

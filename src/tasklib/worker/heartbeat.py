@@ -22,7 +22,7 @@ from tasklib.engine import task_log
 from tasklib.engine.config import Config
 from tasklib.engine.engine import Engine
 from tasklib.stores.protocol import Store, WorkStore
-from tasklib.stores.values import Held, WorkerHeartbeat
+from tasklib.stores.values import Drain, Held, WorkerHeartbeat
 from tasklib.worker import runner
 from tasklib.worker.executors.slots import Executor, Slots
 from tasklib.worker.executors.threads import Report
@@ -48,6 +48,7 @@ class Heartbeat:
         executor_for: Callable[[Execution], Executor],
         report: Report,
         watch: LoopWatch,
+        drained: Callable[[Drain], None],
         app_version: str | None = None,
     ) -> None:
         self._engine = engine
@@ -61,6 +62,8 @@ class Heartbeat:
         self._report = report
         self._watch = watch
         self._app_version = app_version
+        self._drained = drained
+        """Told, in the heartbeat's own thread, when an operator asked the worker to drain."""
         self._outage = Outage(f"{engine.config.shown_url} (heartbeat)")
         self._hostname = socket.gethostname()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -111,7 +114,12 @@ class Heartbeat:
 
     def drain(self) -> None:
         """The worker takes no more tasks. Others are told at once."""
-        self._draining = self._to_tell = True
+        self._draining = True
+        self.beat_now()
+
+    def beat_now(self) -> None:
+        """An operator may have asked the worker to drain: the answer to a heartbeat tells. From any thread."""
+        self._to_tell = True
         if self._loop is not None:
             with suppress(RuntimeError):  # its loop is closed: the worker has ended
                 self._loop.call_soon_threadsafe(self._called.set)
@@ -183,7 +191,9 @@ class Heartbeat:
         if not self._opened:
             await store.open()
             self._opened = True
-        await store.heartbeat(self.about())
+        drain = await store.heartbeat(self.about())
+        if drain is not None:
+            self._drained(drain)
         # Nobody takes us for dead from here on, whatever becomes of the leases: each of them ends by itself.
         self._confirmed = sent
         await self._extend(store, self._in_flight.held(older_than=sent - self._config.beat_seconds / 2))

@@ -24,6 +24,7 @@ from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
 from tasklib.engine.listeners import flush
 from tasklib.engine.middleware import AROUND, Middleware, defining
+from tasklib.stores.values import Drain
 from tasklib.worker import runner
 from tasklib.worker.app_version import installed_version
 from tasklib.worker.choice import Choice
@@ -54,7 +55,8 @@ PATIENCE_SECONDS = 3.0
 
 
 class TaskWorker:
-    """`await TaskWorker(config, concurrency=4).run()` serves until SIGTERM, SIGINT or `stop()`.
+    """`await TaskWorker(config, concurrency=4).run()` serves until SIGTERM, SIGINT, `stop()`, or an operator's
+    word to drain.
 
     It then claims nothing more, lets running tasks finish for `config.shutdown_grace_seconds` and gives the rest back.
     A second signal, at least a second later, leaves at once. A task that does not end when told to is left behind: it
@@ -117,6 +119,7 @@ class TaskWorker:
         self._stop = asyncio.Event()
         self._leave = asyncio.Event()
         self._told_to_stop = False
+        self._asked_to_drain = False
         self._adjust: Callable[[], None] | None = None
         self._fetcher: Fetcher | None = None
         self._slots: Slots | None = None
@@ -144,6 +147,13 @@ class TaskWorker:
             event.set()
         else:
             self._loop.call_soon_threadsafe(event.set)
+
+    def _drain(self, asked: Drain) -> None:
+        """An operator's word: as the first signal to stop, and a signal that comes later is still the first."""
+        if not self._asked_to_drain and self._loop is not None:
+            self._asked_to_drain = True
+            log.info("worker %s drains: %s asked for it at %s", self.worker_id, asked.by, asked.at.isoformat())
+            self._loop.call_soon_threadsafe(self._stop.set)
 
     @property
     def taken(self) -> int:
@@ -220,6 +230,7 @@ class TaskWorker:
             executor_for,
             completer.report,
             watch,
+            self._drain,
             self.config.app_version or installed_version(self._registry),
         )
         fetcher = Fetcher(

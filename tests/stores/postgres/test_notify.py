@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from tasklib.core.task import Task
-from tasklib.stores.sql.hints import cancel_requested
+from tasklib.stores.sql.hints import request_in
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import CancelRequested, ControlChange, Filter
 from tests.conformance.builders import (
@@ -112,9 +112,9 @@ async def test_a_cancel_is_told_in_one_message_however_many_are_asked(
     await store.request_cancel(ids)
     await ear.execute("SELECT 1")
     first, many = heard
-    assert cancel_requested(many) == CancelRequested(), "look for yourself"
-    named = cancel_requested(first)
-    assert named is not None
+    assert request_in(many) == CancelRequested(), "look for yourself"
+    named = request_in(first)
+    assert isinstance(named, CancelRequested)
     assert len(named.ids) == 2
     await ear.close()
 

@@ -1,12 +1,47 @@
 /** What pages change. */
 import { call, client } from "@/api/client";
-import type { BulkAction, BulkDone, BulkFilter, CleanUpQuery, ControlSet, ScheduleSet } from "@/api/model";
+import { stringify } from "@/api/exact";
+import type {
+  BulkAction,
+  BulkDone,
+  BulkFilter,
+  CleanUpQuery,
+  ControlSet,
+  ScheduleSet,
+  SubmitOptions,
+} from "@/api/model";
 
 export const retryTask = (id: string) =>
   call(client.POST("/api/tasks/{task_id}/retry", { params: { path: { task_id: id } } }));
 
 export const cancelTask = (id: string) =>
   call(client.POST("/api/tasks/{task_id}/cancel", { params: { path: { task_id: id } } }));
+
+/** A task that waits for its time, or for its retry. */
+export const runTaskNow = (id: string) =>
+  call(client.POST("/api/tasks/{task_id}/run-now", { params: { path: { task_id: id } } }));
+
+export const reviveTask = (id: string) =>
+  call(client.POST("/api/tasks/{task_id}/revive", { params: { path: { task_id: id } } }));
+
+/** The task that runs it again. Without a payload it has the same. */
+export const copyTask = (id: string, changed: { payload?: unknown }) =>
+  call(
+    client.POST("/api/tasks/{task_id}/copy", {
+      params: { path: { task_id: id } },
+      body: changed,
+      bodySerializer: exact,
+    }),
+  );
+
+export const submitTask = (body: { type: string; payload: unknown; options: SubmitOptions }) =>
+  call(client.POST("/api/tasks", { body, bodySerializer: exact }));
+
+/** Numbers that somebody wrote go out to the digit. */
+const exact = (body: unknown): string => stringify(body, 0);
+
+export const drainWorker = (id: string) =>
+  call(client.POST("/api/workers/{worker}/drain", { params: { path: { worker: id } } }));
 
 export const deleteTask = (id: string) =>
   call(client.DELETE("/api/tasks/{task_id}", { params: { path: { task_id: id } } }));
@@ -25,10 +60,12 @@ export async function actOnMatching(
 ): Promise<number> {
   let done = 0;
   let cursor: string | null = null;
+  let bulkId: string | null = null;
   do {
-    const part: BulkDone = await bulk(action, filter, false, cursor);
+    const part: BulkDone = await bulk(action, filter, false, cursor, bulkId);
     done += part.done;
     cursor = part.nextCursor;
+    bulkId = part.bulkId;
     onProgress?.(done);
   } while (cursor !== null);
   return done;
@@ -39,8 +76,11 @@ const bulk = (
   filter: BulkFilter,
   dryRun: boolean,
   cursor: string | null = null,
+  bulkId: string | null = null,
 ): Promise<BulkDone> =>
-  call(client.POST("/api/tasks/bulk/{action}", { params: { path: { action } }, body: { filter, dryRun, cursor } }));
+  call(
+    client.POST("/api/tasks/bulk/{action}", { params: { path: { action } }, body: { filter, dryRun, cursor, bulkId } }),
+  );
 
 export const cleanUp = (query: CleanUpQuery) => call(client.DELETE("/api/tasks", { params: { query } }));
 

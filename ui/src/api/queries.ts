@@ -2,7 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { call, client } from "@/api/client";
 import { learnServerTime } from "@/api/clock";
-import type { ScheduleTimes, SeriesQuery, TaskQuery } from "@/api/model";
+import type { AuditQuery, ScheduleTimes, SeriesQuery, TaskQuery } from "@/api/model";
 
 const live = { live: true };
 
@@ -121,10 +121,19 @@ export function previewQuery(times: ScheduleTimes) {
   });
 }
 
-export function auditQuery(query: { taskId?: string; type?: string; limit?: number }) {
+export function workerQuery(id: string) {
+  return queryOptions({
+    queryKey: ["workers", id],
+    queryFn: ({ signal }) => call(client.GET("/api/workers/{worker}", { params: { path: { worker: id } }, signal })),
+    meta: live,
+  });
+}
+
+export function auditQuery(query: AuditQuery) {
   return queryOptions({
     queryKey: ["audit", query],
     queryFn: ({ signal }) => call(client.GET("/api/audit", { params: { query }, signal })),
+    placeholderData: keepPreviousData,
     meta: live,
   });
 }

@@ -1,8 +1,8 @@
 import { Link } from "@tanstack/react-router";
-import { CalendarClock, ChartColumn, ListChecks, type LucideIcon, Server, Shapes } from "lucide-react";
+import { CalendarClock, ChartColumn, ListChecks, type LucideIcon, ScrollText, Server, Shapes } from "lucide-react";
 
 interface Item {
-  to: "/tasks" | "/stats" | "/workers" | "/types" | "/schedules";
+  to: "/tasks" | "/stats" | "/workers" | "/types" | "/schedules" | "/audit";
   label: string;
   icon: LucideIcon;
 }
@@ -13,6 +13,7 @@ const ITEMS: readonly Item[] = [
   { to: "/workers", label: "Workers", icon: Server },
   { to: "/types", label: "Types", icon: Shapes },
   { to: "/schedules", label: "Schedules", icon: CalendarClock },
+  { to: "/audit", label: "Audit", icon: ScrollText },
 ];
 
 /** Where there is less room, its icons alone. */

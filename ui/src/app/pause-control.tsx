@@ -3,6 +3,7 @@ import { CirclePause, CirclePlay } from "lucide-react";
 import { useState } from "react";
 import { pauseAll, resumeAll } from "@/api/actions";
 import { controlsQuery } from "@/api/queries";
+import { PausedBy } from "@/app/paused-by";
 import { Button } from "@/components/button";
 import { ConfirmDialog } from "@/components/confirm-dialog";
 import { useAction } from "@/hooks/use-action";
@@ -49,7 +50,10 @@ export function PauseBanner() {
       className="flex flex-wrap items-center gap-3 border-b bg-processing-soft px-3 py-2 text-processing md:px-6"
     >
       <CirclePause className="size-4" aria-hidden="true" />
-      <span className="grow font-medium">All task types are paused: no worker starts a task.</span>
+      <span className="grow basis-48">
+        <span className="font-medium">All task types are paused: no worker starts a task.</span>{" "}
+        <PausedBy control={controls} />
+      </span>
       {mayOperate && (
         <Button
           size="small"

@@ -10,6 +10,12 @@ export function Input({ className, ...rest }: ComponentProps<"input">) {
   return <input {...rest} className={classes(BOX, className)} />;
 }
 
+export function TextArea({ className, ...rest }: ComponentProps<"textarea">) {
+  return (
+    <textarea spellCheck={false} {...rest} className={classes(BOX, "h-auto py-1.5 font-mono text-xs", className)} />
+  );
+}
+
 /** The browser's own: works with every keyboard, screen reader and phone. */
 export function Select({ className, children, ...rest }: ComponentProps<"select">) {
   return (

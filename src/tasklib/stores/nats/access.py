@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import secrets
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
+from typing import Any
 from uuid import UUID
 
 from tasklib.core.errors import InvalidValue, StoreError
@@ -71,6 +74,8 @@ def audit_writes(kv: KeyValueStore, entries: Sequence[AuditEntry]) -> list[Write
             "task_id": None if entry.task_id is None else str(entry.task_id),
             "name": entry.name,
             "detail": entry.detail,
+            "bulk_id": None if entry.bulk_id is None else str(entry.bulk_id),
+            "done": entry.done,
         }
         about = "all" if entry.task_id is None else str(entry.task_id)
         writes.append(Write(f"{keys.AUDIT}{about}.{stamp}{place:06d}", 0, json.dumps(fields).encode()))
@@ -82,20 +87,42 @@ async def list_audit(kv: KeyValueStore, where: AuditFilter, limit: int, cursor: 
         raise InvalidValue(f"cursor: {cursor!r:.60} is none of this audit trail's", field="cursor")
     prefix = keys.AUDIT if where.task_id is None else f"{keys.AUDIT}{where.task_id}."
     entries = {entry.key.rpartition(".")[2]: entry for entry in await kv.run(lambda: kv.under(prefix))}
-    latest = (_audit(place, json.loads(entries[place].data)) for place in sorted(entries, reverse=True))
+    latest: Iterable[AuditEntry] = (
+        _audit(place, json.loads(entries[place].data)) for place in sorted(entries, reverse=True)
+    )
+    if where.folded:
+        latest = _folded(list(latest))
     behind = (entry for entry in latest if cursor is None or str(entry.cursor) < cursor)
     return list(islice((entry for entry in behind if _matches(entry, where)), limit))
+
+
+def _folded(latest: list[AuditEntry]) -> list[AuditEntry]:
+    """Of a mass action its first batch, with what all of them did."""
+    listed = [entry for entry in latest if entry.bulk_id is None or entry.task_id is None]
+    done: Counter[UUID] = Counter()
+    first: dict[UUID, str | None] = {}
+    for entry in listed:
+        if entry.bulk_id is not None:
+            done[entry.bulk_id] += entry.done or 0
+            first[entry.bulk_id] = entry.cursor
+    return [
+        entry if entry.bulk_id is None else replace(entry, done=done[entry.bulk_id])
+        for entry in listed
+        if entry.bulk_id is None or first[entry.bulk_id] == entry.cursor
+    ]
 
 
 def _matches(entry: AuditEntry, where: AuditFilter) -> bool:
     wanted = ((where.actor, entry.actor), (where.action, entry.action), (where.name, entry.name))
     at = entry.at
+    if where.bulk_id is not None and (entry.task_id is not None or entry.bulk_id != where.bulk_id):
+        return False
     return all(asked is None or asked == found for asked, found in wanted) and (
         at is None or ((where.after is None or at >= where.after) and (where.before is None or at < where.before))
     )
 
 
-def _audit(cursor: str, fields: dict[str, str | None]) -> AuditEntry:
+def _audit(cursor: str, fields: dict[str, Any]) -> AuditEntry:
     return AuditEntry(
         cursor=cursor,
         at=instant(str(fields["at"])),
@@ -104,4 +131,6 @@ def _audit(cursor: str, fields: dict[str, str | None]) -> AuditEntry:
         task_id=None if fields["task_id"] is None else UUID(str(fields["task_id"])),
         name=fields["name"],
         detail=str(fields["detail"]),
+        bulk_id=UUID(fields["bulk_id"]) if fields.get("bulk_id") else None,
+        done=fields.get("done"),
     )

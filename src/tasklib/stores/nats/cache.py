@@ -19,7 +19,7 @@ from tasklib.stores.nats.feed import Feed
 from tasklib.stores.nats.index import Index
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.record import NOTE, Note, decode, read_note
-from tasklib.stores.values import CancelRequested, Hint
+from tasklib.stores.values import CancelRequested, DrainRequested, Hint
 
 log = logging.getLogger("tasklib.store")
 
@@ -49,8 +49,8 @@ class TaskCache:
         self._goals: list[tuple[int, asyncio.Future[None]]] = []
         self._unfinished: list[_Change] = []
         self.listeners = Listeners(self._attend, self._attentive)
-        self._news: set[str | UUID | None] = set()
-        """Names of types, ids of tasks that were asked to stop, None for anything."""
+        self._news: set[str | UUID | DrainRequested | None] = set()
+        """Names of types, ids of tasks that were asked to stop, workers that were asked to drain, None for anything."""
         self._jobs: set[asyncio.Task[None]] = set()
         self.moved: Callable[[bytes, int], None] = lambda task, sequence: None
         """Told of each new revision of a task."""
@@ -190,6 +190,8 @@ class TaskCache:
             self._wake(None)
         elif key.startswith(keys.SCHEDULE) and NOTE in headers:
             self._wake(None)
+        elif key.startswith(keys.WORKER) and NOTE in headers:
+            self._wake(DrainRequested(keys.text_of(key[len(keys.WORKER) :])))
 
     def _task_changed(self, task: bytes, note: Note | None, sequence: int) -> None:
         self.moved(task, sequence)
@@ -246,7 +248,7 @@ class TaskCache:
         await self.get_or_raise(Depth.NEWS)
         await self.reach(0)
 
-    def _wake(self, news: str | UUID | None) -> None:
+    def _wake(self, news: str | UUID | DrainRequested | None) -> None:
         if not self.listeners.listening:
             return
         if not self._news:
@@ -258,5 +260,6 @@ class TaskCache:
         hints: list[Hint] = [None] if None in news else [each for each in news if isinstance(each, str)]
         if asked := tuple(each for each in news if isinstance(each, UUID)):
             hints.append(CancelRequested(asked))
+        hints += [each for each in news if isinstance(each, DrainRequested)]
         for hint in hints:
             self.listeners.tell(hint)

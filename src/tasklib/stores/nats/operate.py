@@ -22,7 +22,7 @@ from tasklib.stores.nats.clock import instant, micros, written
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, to_task
-from tasklib.stores.values import Audit, AuditEntry, ControlChange, Controls, WorkerHeartbeat, WorkerInfo
+from tasklib.stores.values import Audit, AuditEntry, ControlChange, Controls, Drain, WorkerHeartbeat, WorkerInfo
 
 WORKERS_KEPT = timedelta(days=1)
 _AT_ONCE = LARGEST_BATCH // 5
@@ -110,16 +110,28 @@ class Workers:
         self._kv = kv
         self._cache = cache
 
-    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
+    async def heartbeat(self, worker: WorkerHeartbeat) -> Drain | None:
         await self._kv.run(self._kv.info)
 
         def change(entry: Entry | None) -> bytes:
             moment = written(self._kv.clock.now())
             before = {} if entry is None else json.loads(entry.data)
-            about = {**asdict(worker), "names": list(worker.names), "stopped_at": None}
+            about = {**asdict(worker), "names": list(worker.names), "stopped_at": None, "drain": before.get("drain")}
             return json.dumps({**about, "started_at": before.get("started_at", moment), "seen_at": moment}).encode()
 
-        await self._kv.update(keys.worker(worker.id), change)
+        data = await self._kv.update(keys.worker(worker.id), change)
+        return None if data is None else _drain(json.loads(data))
+
+    async def request_drain(self, worker_id: str, by: str, audit: Sequence[AuditEntry]) -> bool:
+        def change(entry: Entry | None) -> bytes | None:
+            about = None if entry is None else json.loads(entry.data)
+            if about is None or about["stopped_at"] is not None or about.get("drain") is not None:
+                return None
+            return json.dumps({**about, "drain": {"by": by, "at": written(self._kv.clock.now())}}).encode()
+
+        # Noted, as no heartbeat is: those who listen know it by that.
+        key, beside = keys.worker(worker_id), lambda: audit_writes(self._kv, audit)
+        return await self._kv.update(key, change, noted=True, beside=beside) is not None
 
     async def deregister_worker(self, worker_id: str) -> None:
         def change(entry: Entry | None) -> bytes | None:
@@ -209,7 +221,13 @@ def _worker(about: dict[str, Any], now: datetime) -> WorkerInfo:
         seen_at=seen,
         stopped_at=None if about["stopped_at"] is None else instant(about["stopped_at"]),
         seconds_since_seen=max(0.0, (now - seen).total_seconds()),
+        drain=_drain(about),
     )
+
+
+def _drain(about: dict[str, Any]) -> Drain | None:
+    asked = about.get("drain")
+    return None if asked is None else Drain(asked["by"], instant(asked["at"]))
 
 
 async def publish(kv: KeyValueStore, types: Sequence[PublishedType]) -> None:
@@ -237,7 +255,7 @@ async def control(kv: KeyValueStore, change: ControlChange, audit: Sequence[Audi
     def changed(entry: Entry | None) -> bytes:
         nonlocal new
         old = Control(change.name) if entry is None else limits.decode(change.name, entry.data)
-        new = old.changed(change)
+        new = old.changed(change, kv.clock.now())
         return limits.encode(new).encode()
 
     await kv.update(keys.control(change.name), changed, noted=True, beside=lambda: audit_writes(kv, audit))

@@ -203,6 +203,7 @@ _EMPTY: dict[str, Any] = {
     "run_ms": None,
     "unique_key": None,
     "unique_until": None,
+    "copy_of": None,
 }
 
 
@@ -242,7 +243,8 @@ def of_task(task: Task) -> Record:
     head = {name: written(value) if isinstance(value, datetime) else value for name, value in values.items()}
     if task.unique_key is not None:
         head["unique_entry"] = task.unique_key
-    return _of({**head, "id": str(task.id)}, texts, 0)
+    copy_of = None if task.copy_of is None else str(task.copy_of)
+    return _of({**head, "id": str(task.id), "copy_of": copy_of}, texts, 0)
 
 
 def _line(text: str) -> bytes:
@@ -288,6 +290,7 @@ def to_task(record: Record) -> Task:
         run_ms=head.get("run_ms"),
         unique_key=head.get("unique_key"),
         unique_until=head.get("unique_until"),
+        copy_of=UUID(head["copy_of"]) if head.get("copy_of") else None,
     )
 
 

@@ -38,6 +38,7 @@ from tasklib.stores.values import (
     ControlChange,
     Controls,
     Count,
+    Drain,
     DueSchedules,
     EndedCursor,
     EndedPage,
@@ -122,9 +123,16 @@ class NatsStore:
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> list[Inserted]:
+    async def insert(
+        self,
+        tasks: Sequence[NewTask],
+        *,
+        dated: bool = False,
+        copy_of: UUID | None = None,
+        audit: Audit[UUID] | None = None,
+    ) -> list[Inserted]:
         self._check_open()
-        return await self._submits.insert(tasks)
+        return await self._submits.insert(tasks, copy_of, audit)
 
     def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
         kind = type(connection)
@@ -159,9 +167,13 @@ class NatsStore:
         self._check_open()
         return await self._settles.extend(worker_id, leases, lease_seconds)
 
-    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
+    async def heartbeat(self, worker: WorkerHeartbeat) -> Drain | None:
         self._check_open()
-        await self._workers.heartbeat(worker)
+        return await self._workers.heartbeat(worker)
+
+    async def request_drain(self, worker_id: str, by: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        self._check_open()
+        return await self._workers.request_drain(worker_id, by, audit)
 
     async def deregister_worker(self, worker_id: str) -> None:
         self._check_open()

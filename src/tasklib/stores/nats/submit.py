@@ -11,13 +11,14 @@ from uuid import UUID
 
 from tasklib.core.task import NewTask
 from tasklib.stores.nats import keys
+from tasklib.stores.nats.access import audit_writes
 from tasklib.stores.nats.claim import write_of
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.idempotency import half_written, id_entry
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import new_record
 from tasklib.stores.nats.unique import UniqueSubmit
-from tasklib.stores.values import Inserted
+from tasklib.stores.values import Audit, Inserted
 
 _LARGEST_BYTES = 64 * 1024 * 1024
 
@@ -29,21 +30,24 @@ class Submits:
         self._kv = kv
         self._writing: set[asyncio.Task[list[Inserted]]] = set()
 
-    async def insert(self, tasks: Sequence[NewTask]) -> list[Inserted]:
+    async def insert(
+        self, tasks: Sequence[NewTask], copy_of: UUID | None = None, audit: Audit[UUID] | None = None
+    ) -> list[Inserted]:
         if not tasks:
             return []
         now = self._kv.clock.now()
         if any(task.unique_rule is not None for task in tasks):
-            return await self._finish(self._kv.run(UniqueSubmit(self._kv, tasks, now).run))
+            return await self._finish(self._kv.run(UniqueSubmit(self._kv, tasks, now, copy_of, audit).run))
         pairs: list[_Pair] = []
         for task in tasks:
-            write = write_of(new_record(task, now))
+            record = new_record(task, now)
+            write = write_of(record if copy_of is None else record.changed(copy_of=str(copy_of)))
             self._kv.check_size(len(write.data), "payload")
             pairs.append((task, write))
         slices = list(_slices(pairs))
         if len(slices) == 1 and (len(tasks) > 1 or tasks[0].idempotency_key is None):
-            return await self._kv.run(_Slice(self._kv, slices[0]).run)
-        return await self._finish(self._insert_slices(slices))
+            return await self._kv.run(_Slice(self._kv, slices[0], audit).run)
+        return await self._finish(self._insert_slices(slices, audit))
 
     async def _finish(self, inserts: Coroutine[Any, Any, list[Inserted]]) -> list[Inserted]:
         """More than one write: a caller that goes away must not stop it half-way."""
@@ -52,11 +56,11 @@ class Submits:
         writing.add_done_callback(self._writing.discard)
         return await asyncio.shield(writing)
 
-    async def _insert_slices(self, slices: list[list[_Pair]]) -> list[Inserted]:
+    async def _insert_slices(self, slices: list[list[_Pair]], audit: Audit[UUID] | None) -> list[Inserted]:
         inserted: list[Inserted] = []
         seen: set[str] = set()
         for part in slices:
-            answers = await self._kv.run(_Slice(self._kv, part).run)
+            answers = await self._kv.run(_Slice(self._kv, part, audit).run)
             for (task, _), answer in zip(part, answers, strict=True):
                 again = task.idempotency_key is not None and task.idempotency_key in seen
                 inserted.append(Inserted(answer.id, answer.created and not again))
@@ -88,9 +92,10 @@ def _slices(pairs: list[_Pair]) -> Iterator[list[_Pair]]:
 class _Slice:
     """Tasks that go in together."""
 
-    def __init__(self, kv: KeyValueStore, pairs: list[_Pair]) -> None:
+    def __init__(self, kv: KeyValueStore, pairs: list[_Pair], audit: Audit[UUID] | None) -> None:
         self._kv = kv
         self._pairs = pairs
+        self._audit = audit
         self._first: dict[str, UUID] = {}
         """Two tasks of the batch with one key become one: the first."""
         self._left: dict[UUID, _Pair] = {}
@@ -125,7 +130,7 @@ class _Slice:
     def _steps(self) -> list[list[Write]]:
         """One atomic batch. But a lone task with a new key is two single writes, which take a tenth of the time: the
         key's entry comes first and holds the whole record, and whoever finds it without its task writes the task."""
-        if len(self._left) == 1:
+        if len(self._left) == 1 and self._audit is None:
             [(task, write)] = self._left.values()
             key = task.idempotency_key
             if key is not None and key not in self._takeovers:
@@ -141,7 +146,7 @@ class _Slice:
                 writes += proofs
                 writes.append(Write(keys.idem(key), revision, id_entry(task.id)))
             writes.append(write)
-        return writes
+        return writes if self._audit is None else [*audit_writes(self._kv, self._audit(list(self._left))), *writes]
 
     async def _resolve(self) -> None:
         """Something is there already: a key, or this very task, whose reply was lost."""

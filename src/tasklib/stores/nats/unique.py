@@ -16,25 +16,35 @@ from tasklib.core.errors import Unsupported
 from tasklib.core.task import NewTask, TaskState
 from tasklib.core.unique import Holder
 from tasklib.stores.nats import keys
+from tasklib.stores.nats.access import audit_writes
 from tasklib.stores.nats.claim import write_of
 from tasklib.stores.nats.clock import instant
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.idempotency import half_written, id_entry
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, decode, new_record
-from tasklib.stores.values import Inserted
+from tasklib.stores.values import Audit, Inserted
 
 MOST = LARGEST_BATCH // 3
 """Each is a record and the entries of two keys."""
 
 
 class UniqueSubmit:
-    def __init__(self, kv: KeyValueStore, tasks: Sequence[NewTask], now: datetime) -> None:
+    def __init__(
+        self,
+        kv: KeyValueStore,
+        tasks: Sequence[NewTask],
+        now: datetime,
+        copy_of: UUID | None = None,
+        audit: Audit[UUID] | None = None,
+    ) -> None:
         if len(tasks) > MOST:
             raise Unsupported(f"on NATS at most {MOST} tasks with unique keys go in by one submit, got {len(tasks)}")
         self._kv = kv
         self._tasks = tasks
         self._now = now
+        self._copy_of = copy_of
+        self._audit = audit
         self._tries = 0
         self._records: dict[UUID, Record] = {}
         """What is to be written, and what was read."""
@@ -51,6 +61,9 @@ class UniqueSubmit:
                 seen.clear()
             answers = [await self._answer(task) for task in self._tasks]
             writes = [*self._entries.values(), *(write_of(self._records[task_id]) for task_id in self._changed)]
+            made = [answer.id for answer in answers if answer.created and answer.id in self._changed]
+            if self._audit is not None and made:
+                writes += audit_writes(self._kv, self._audit(made))
             try:
                 if writes:
                     await self._kv.write(writes)
@@ -82,6 +95,8 @@ class UniqueSubmit:
         if task.idempotency_key is not None:
             self._claim_entry(keys.idem(task.idempotency_key), task.id)
         record = new_record(task, self._now)
+        if self._copy_of is not None:
+            record = record.changed(copy_of=str(self._copy_of))
         self._kv.check_size(len(record.encode()), "payload")
         self._write(record)
         return Inserted(task.id, True)

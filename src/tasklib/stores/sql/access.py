@@ -45,7 +45,7 @@ def add_audit_of(audit: Audit[T] | None, applied: Sequence[T]) -> Steps[None]:
 
 
 def add_audit(entries: Sequence[AuditEntry]) -> Steps[None]:
-    rows = [(entry.actor, entry.action, entry.task_id, entry.name, entry.detail) for entry in entries]
+    rows = [tuple(getattr(entry, name) for name in NEW_AUDIT.names) for entry in entries]
     if rows:
         yield Query("add_audit", batch=Batch(NEW_AUDIT, rows))
 
@@ -58,12 +58,14 @@ def list_audit(where: AuditFilter, limit: int, cursor: str | None) -> Steps[list
         "name = :name": where.name,
         "at >= :after": where.after and Bound.of(where.after),
         "at < :before": where.before and Bound.of(where.before),
+        "task_id IS NULL AND bulk_id = :bulk_id": where.bulk_id,
         "number < :number": None if cursor is None else _number(cursor),
     }
     asked = {condition: value for condition, value in conditions.items() if value is not None}
     parameters = {condition.rpartition(":")[2]: value for condition, value in asked.items()}
     parts = {"where": " AND ".join(asked) or "true"}
-    found: list[AuditEntry] = yield Query("list_audit", AUDIT, parts=parts, limit=limit, **parameters)
+    query = "list_audit_folded" if where.folded else "list_audit"
+    found: list[AuditEntry] = yield Query(query, AUDIT, parts=parts, limit=limit, **parameters)
     return found
 
 

@@ -13,7 +13,18 @@ from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.core.unique import Holder
-from tasklib.stores.values import Age, AuditEntry, EndedCursor, Failure, Held, Point, Token, VersionStart, WorkerInfo
+from tasklib.stores.values import (
+    Age,
+    AuditEntry,
+    Drain,
+    EndedCursor,
+    Failure,
+    Held,
+    Point,
+    Token,
+    VersionStart,
+    WorkerInfo,
+)
 
 T = TypeVar("T")
 
@@ -121,6 +132,7 @@ TASK = Shape(
         "run_ms": Kind.INTEGER,
         "unique_key": Kind.TEXT,
         "unique_until": Kind.TEXT,
+        "copy_of": Kind.ID,
     },
 )
 
@@ -178,6 +190,7 @@ ROW_COUNT = Shape(int, {})
 """Not rows, but how many were written."""
 
 ID = Shape(lambda id: id, {"id": Kind.ID})
+ID_ROW = Shape(row_values, ID.columns)
 ENDED = Shape(EndedCursor, {"completed_at": Kind.TIME, "id": Kind.ID})
 CREATED_AT = Shape(lambda created_at: created_at, {"created_at": Kind.TIME})
 KEYED = Shape(row_values, {"id": Kind.ID, "idempotency_key": Kind.TEXT})
@@ -319,6 +332,8 @@ AUDIT = Shape(
         "task_id": Kind.ID,
         "name": Kind.TEXT,
         "detail": Kind.JSON_TEXT,
+        "bulk_id": Kind.ID,
+        "done": Kind.BIG_INTEGER,
         "cursor": Kind.TEXT,
     },
     {"cursor": "CAST(number AS text)"},
@@ -368,6 +383,8 @@ CONTROL = Shape(
         "concurrency": Kind.INTEGER,
         "tokens": Kind.NUMBER,
         "refilled_at": Kind.TIME,
+        "paused_by": Kind.TEXT,
+        "paused_at": Kind.TIME,
         "now": Kind.TIME,
     },
     {"now": "{lease_now}"},
@@ -428,8 +445,18 @@ AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER
 VERSION_START = Shape(VersionStart, {"version": Kind.TEXT, "started_ms": Kind.BIG_INTEGER})
 
 
+DRAIN = Shape(Drain, {"drain_requested_by": Kind.TEXT, "drain_requested_at": Kind.TIME})
+
+
 def _worker(
-    now: datetime, lease_now: datetime, names: Sequence[str], queues: Any, seen_at: datetime, **values: Any
+    now: datetime,
+    lease_now: datetime,
+    names: Sequence[str],
+    queues: Any,
+    seen_at: datetime,
+    drain_requested_by: str | None,
+    drain_requested_at: datetime | None,
+    **values: Any,
 ) -> WorkerInfo:
     silence = max(0.0, (lease_now - seen_at).total_seconds())
     return WorkerInfo(
@@ -437,6 +464,7 @@ def _worker(
         queues=queues if isinstance(queues, dict) else {},  # people edit rows
         seen_at=now - timedelta(seconds=silence),
         seconds_since_seen=silence,
+        drain=None if drain_requested_at is None else Drain(drain_requested_by or "", drain_requested_at),
         **values,
     )
 
@@ -455,6 +483,7 @@ WORKER = Shape(
         "started_at": Kind.TIME,
         "seen_at": Kind.TIME,
         "stopped_at": Kind.TIME,
+        **DRAIN.columns,
         "now": Kind.TIME,
         "lease_now": Kind.TIME,
     },

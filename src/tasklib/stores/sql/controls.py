@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tasklib.core.limits import ControlChange, Controls
 from tasklib.stores.sql.access import add_audit
 from tasklib.stores.sql.columns import CONTROL, ControlNow
+from tasklib.stores.sql.reads import now
 from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
 from tasklib.stores.values import AuditEntry
 
@@ -22,7 +23,7 @@ def change_control(change: ControlChange, audit: Sequence[AuditEntry]) -> Steps[
     yield from add_audit(audit)  # before the row is locked, for which claims wait
     yield Query("add_control", name=change.name)  # so that there is a row to lock
     rows: list[ControlNow] = yield Query("lock_controls", CONTROL, names=[change.name])
-    new = rows[0].control.changed(change)
+    new = rows[0].control.changed(change, (yield from now()))
     yield Query(
         "set_control",
         name=new.name,
@@ -33,6 +34,8 @@ def change_control(change: ControlChange, audit: Sequence[AuditEntry]) -> Steps[
         # A bucket that was never filled is full from now on.
         tokens=max(1.0, new.rate or 0.0) if new.tokens is None else new.tokens,
         refilled_at=new.refilled_at,
+        paused_by=new.paused_by,
+        paused_at=new.paused_at,
     )
     yield Notify(everybody=True)
     return new.public()

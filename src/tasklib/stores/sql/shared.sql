@@ -16,8 +16,8 @@ UPDATE {schema}.task_tokens SET revoked_at = {now} WHERE id = :id AND revoked_at
 
 -- name: add_audit
 WITH {batch}
-INSERT INTO {schema}.task_audit (at, actor, action, task_id, name, detail)
-SELECT {now}, actor, action, task_id, name, detail FROM batch
+INSERT INTO {schema}.task_audit (at, actor, action, task_id, name, detail, bulk_id, done)
+SELECT {now}, actor, action, task_id, name, detail, bulk_id, done FROM batch
 
 -- name: list_audit
 SELECT {columns} FROM {schema}.task_audit WHERE {where} ORDER BY number DESC LIMIT :limit
@@ -40,6 +40,20 @@ ON CONFLICT (name) DO UPDATE SET
     version = excluded.version
 WHERE t.version = excluded.version - 1
 RETURNING name
+
+-- name: list_audit_folded
+-- Of a mass action its first batch, with what all of them did: where it stands in the trail does not change.
+SELECT {columns} FROM (
+    SELECT number, at, actor, action, task_id, name, detail, bulk_id, CASE WHEN bulk_id IS NULL THEN done ELSE (
+        SELECT sum(b.done) FROM {schema}.task_audit AS b WHERE b.bulk_id = a.bulk_id AND b.task_id IS NULL
+    ) END AS done
+    FROM {schema}.task_audit AS a
+    WHERE (bulk_id IS NULL OR task_id IS NULL) AND (bulk_id IS NULL OR NOT EXISTS (
+        SELECT 1 FROM {schema}.task_audit AS b
+        WHERE b.bulk_id = a.bulk_id AND b.task_id IS NULL AND b.number < a.number
+    ))
+) AS listed
+WHERE {where} ORDER BY number DESC LIMIT :limit
 
 -- name: now
 SELECT {now} AS now
@@ -73,6 +87,12 @@ ON CONFLICT (id) DO UPDATE SET
     listening = excluded.listening,
     seen_at = excluded.seen_at,
     stopped_at = NULL
+RETURNING {columns}
+
+-- name: request_drain
+UPDATE {schema}.task_workers SET drain_requested_at = {now}, drain_requested_by = :by
+WHERE id = :id AND stopped_at IS NULL AND drain_requested_at IS NULL
+RETURNING id
 
 -- name: deregister_worker
 UPDATE {schema}.task_workers SET stopped_at = {now}, listening = false, running = 0 WHERE id = :id
@@ -107,8 +127,14 @@ UPDATE {schema}.task_controls SET
     default_rate = :default_rate,
     concurrency = :concurrency,
     tokens = :tokens,
-    refilled_at = coalesce(:refilled_at, {lease_now})
+    refilled_at = coalesce(:refilled_at, {lease_now}),
+    paused_by = :paused_by,
+    paused_at = :paused_at
 WHERE name = :name
+
+-- name: set_copy_of
+WITH {batch}
+UPDATE {schema}.tasks SET copy_of = :copy_of WHERE id IN (SELECT id FROM batch)
 
 -- name: watch
 UPDATE {schema}.tasks SET awaited = true WHERE id = :id AND completed_at IS NULL AND NOT awaited RETURNING {columns}

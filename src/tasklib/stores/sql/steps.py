@@ -62,7 +62,7 @@ IN_DOUBT = Query("in_doubt")
 
 class Notify(NamedTuple):
     """Tells those who listen, once what was written is committed. Where a statement can tell of what it writes, as in
-    PostgreSQL, it has done so: only a change of controls is left to tell."""
+    PostgreSQL, it has done so: a change of controls and a word to one worker are left to tell."""
 
     names: Sequence[str] = ()
     """Of these task types something may be claimable."""
@@ -70,6 +70,8 @@ class Notify(NamedTuple):
     """These tasks are over, and somebody waits for them."""
     cancel_requested: Sequence[UUID] = ()
     """These running tasks were asked to stop."""
+    drain_requested: str | None = None
+    """This worker was asked to drain."""
     everybody: bool = False
     """Anything may be claimable: a pause or a limit was changed."""
 

@@ -42,6 +42,7 @@ from tasklib.stores.values import (
     Claimed,
     ClaimRequest,
     Count,
+    Drain,
     DueSchedules,
     EndedCursor,
     EndedPage,
@@ -107,9 +108,18 @@ class SqlStore(ABC):
 
     # -- submit -------------------------------------------------------------------------------------------------------
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def insert(
+        self,
+        tasks: Sequence[NewTask],
+        *,
+        dated: bool = False,
+        copy_of: UUID | None = None,
+        audit: Audit[UUID] | None = None,
+    ) -> Sequence[Inserted]:
         atomic = submit.is_one_statement(tasks)
         try:
+            if copy_of is not None or audit is not None:
+                return await self._driver.write(lambda: submit.submit_told(tasks, copy_of, audit))
             return await self._driver.write(lambda: submit.submit(tasks, dated=dated and atomic), atomic=atomic)
         except TaskConflict:
             found = await self._driver.read(lambda: submit.find_submitted(tasks))
@@ -178,9 +188,12 @@ class SqlStore(ABC):
 
     # -- workers ------------------------------------------------------------------------------------------------------
 
-    async def heartbeat(self, worker: WorkerHeartbeat) -> None:
+    async def heartbeat(self, worker: WorkerHeartbeat) -> Drain | None:
         listening = worker.listening and self.traits.wakes  # where nobody can hear, nobody is to be told
-        await self._driver.write(lambda: workers.heartbeat(worker, listening=listening))
+        return await self._driver.write(lambda: workers.heartbeat(worker, listening=listening))
+
+    async def request_drain(self, worker_id: str, by: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        return await self._driver.write(lambda: workers.request_drain(worker_id, by, audit))
 
     async def deregister_worker(self, worker_id: str) -> None:
         await self._driver.write(lambda: workers.deregister_worker(worker_id))

@@ -13,10 +13,11 @@ from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.errors import StoreRefused
 from tasklib.core.task import NewTask
 from tasklib.core.unique import Holder
-from tasklib.stores.sql.columns import CREATED_AT, HOLDER, ID, KEYED, NEW_TASK, ROW_COUNT, UNIQUE_TASK, Batch
+from tasklib.stores.sql.access import add_audit_of
+from tasklib.stores.sql.columns import CREATED_AT, HOLDER, ID, ID_ROW, KEYED, NEW_TASK, ROW_COUNT, UNIQUE_TASK, Batch
 from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
 from tasklib.stores.sql.upkeep import existing
-from tasklib.stores.values import Inserted
+from tasklib.stores.values import Audit, Inserted
 
 _SOON = 60.0
 """Workers are told of what is due within this, so that they sleep no longer than until then."""
@@ -52,6 +53,17 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
     if type(tasks) is ColumnBatch:
         return ColumnBatch(Inserted(tasks.first.id, True), id=tasks.columns["id"])
     return [Inserted(task.id, True) for task in tasks]
+
+
+def submit_told(tasks: Sequence[NewTask], copy_of: UUID | None, audit: Audit[UUID] | None) -> Steps[Sequence[Inserted]]:
+    """With what they are copies of, and what the audit trail says of them."""
+    yield BEGIN
+    inserted = yield from submit(tasks)
+    made = [each.id for each in inserted if each.created]
+    if copy_of is not None and made:
+        yield Query("set_copy_of", ROW_COUNT, batch=Batch(ID_ROW, [(task_id,) for task_id in made]), copy_of=copy_of)
+    yield from add_audit_of(audit, made)
+    return inserted
 
 
 def is_one_statement(tasks: Sequence[NewTask]) -> bool:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 
 from tasklib.core.task import Task
-from tasklib.stores.sql.columns import TASK, WORKER
-from tasklib.stores.sql.steps import Query, Steps
-from tasklib.stores.values import WorkerHeartbeat, WorkerInfo
+from tasklib.stores.sql.access import add_audit
+from tasklib.stores.sql.columns import DRAIN, TASK, WORKER
+from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
+from tasklib.stores.values import AuditEntry, Drain, WorkerHeartbeat, WorkerInfo
 
 
-def heartbeat(worker: WorkerHeartbeat, *, listening: bool) -> Steps[None]:
-    yield Query(
+def heartbeat(worker: WorkerHeartbeat, *, listening: bool) -> Steps[Drain | None]:
+    rows: list[Drain] = yield Query(
         "heartbeat",
+        DRAIN,
         id=worker.id,
         hostname=worker.hostname,
         pid=worker.pid,
@@ -24,6 +27,16 @@ def heartbeat(worker: WorkerHeartbeat, *, listening: bool) -> Steps[None]:
         running=worker.running,
         listening=listening,
     )
+    return rows[0] if rows[0].at is not None else None
+
+
+def request_drain(worker_id: str, by: str, audit: Sequence[AuditEntry]) -> Steps[bool]:
+    yield BEGIN
+    asked = bool((yield Query("request_drain", id=worker_id, by=by)))
+    if asked:
+        yield from add_audit(audit)
+        yield Notify(drain_requested=worker_id)
+    return asked
 
 
 def deregister_worker(worker_id: str) -> Steps[None]:

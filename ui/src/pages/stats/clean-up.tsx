@@ -104,8 +104,10 @@ function CleanUpDialog({ onClose }: { onClose: () => void }) {
 async function deleteAll(query: CleanUpQuery, progress: (deleted: number) => void): Promise<number> {
   let deleted = 0;
   progress(0);
+  let bulkId: string | null = null;
   for (;;) {
-    const part = await cleanUp(query);
+    const part = await cleanUp(bulkId ? { ...query, bulkId } : query);
+    bulkId = part.bulkId;
     deleted += part.deleted;
     progress(deleted);
     if (!part.more) return deleted;

@@ -1,7 +1,7 @@
 import { now } from "@/api/clock";
+import { Moment } from "@/components/moment";
 import { Segmented } from "@/components/segmented";
 import { RANGES, type Range, type StatsSearch } from "@/pages/stats/ranges";
-import { Moment } from "@/pages/tasks/time-range";
 
 const OWN = "own";
 const OPTIONS = [

@@ -1,12 +1,13 @@
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import type { TaskDetail } from "@/api/model";
 import { Card } from "@/components/card";
 import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
-import { TasksWith } from "@/pages/task/list-link";
 import { Tags } from "@/pages/task/tags";
 import { firstDue, latestRun } from "@/pages/tasks/ran";
+import { WorkerLink } from "@/pages/workers/worker-parts";
 import { duration } from "@/text/time";
 
 /** What is known of the task, besides what it carries. */
@@ -32,9 +33,7 @@ export function Details({ task }: { task: TaskDetail }) {
         <Item label="Timeout">{task.timeoutSeconds === null ? "none" : duration(task.timeoutSeconds * 1000)}</Item>
         {task.workerId && (
           <Item label="Worker">
-            <TasksWith q={{ worker: task.workerId }}>
-              <SafeText text={task.workerId} max={120} className="break-all" />
-            </TasksWith>
+            <WorkerLink id={task.workerId} className="break-all" />
           </Item>
         )}
         <Time label="Lease until" at={task.lockedUntil} />
@@ -51,6 +50,17 @@ export function Details({ task }: { task: TaskDetail }) {
                 <CopyButton text={task.idempotencyKey} label="Copy idempotency key" />
               </span>
             </span>
+          </Item>
+        )}
+        {task.copyOf && (
+          <Item label="Copy of">
+            <Link
+              to="/tasks/$taskId"
+              params={{ taskId: task.copyOf }}
+              className="break-all font-mono text-accent text-xs hover:underline"
+            >
+              {task.copyOf}
+            </Link>
           </Item>
         )}
         <Item label="Version">{task.version}</Item>

@@ -1,8 +1,8 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useNavigate } from "@tanstack/react-router";
-import { Ban, RotateCcw, Trash2 } from "lucide-react";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Ban, CopyPlus, FastForward, RotateCcw, Trash2, Undo2 } from "lucide-react";
 import { useState } from "react";
-import { cancelTask, deleteTask, retryTask } from "@/api/actions";
+import { cancelTask, deleteTask, retryTask, reviveTask, runTaskNow } from "@/api/actions";
 import type { TaskDetail } from "@/api/model";
 import { taskQuery } from "@/api/queries";
 import { lastList } from "@/app/last-list";
@@ -12,11 +12,11 @@ import { useAction } from "@/hooks/use-action";
 import { useSession } from "@/hooks/use-session";
 import { obstacle } from "@/pages/tasks/allowed";
 
-type Asking = "retry" | "cancel" | "remove" | null;
+type Asking = "retry" | "cancel" | "remove" | "run-now" | "revive" | null;
 
 const icon = "size-4";
 
-/** Retry, cancel, delete: each asks first, and says why where it is not allowed. */
+/** Retry, cancel, delete: each asks first, and says why where it is not allowed. The ways back show where there is one. */
 export function TaskActions({ task }: { task: TaskDetail }) {
   const { mayOperate } = useSession();
   const [asking, setAsking] = useState<Asking>(null);
@@ -24,6 +24,8 @@ export function TaskActions({ task }: { task: TaskDetail }) {
   const cancel = useAction(cancelTask, "dialog", (after) =>
     after.status === "cancelled" ? "The task is cancelled." : "The task has been asked to stop.",
   );
+  const runNow = useAction(runTaskNow, "dialog", () => "The task is due now.");
+  const revive = useAction(reviveTask, "dialog", () => "The task waits again.");
   const remove = useRemoval();
   if (!mayOperate) return null;
   const reasons = {
@@ -32,12 +34,33 @@ export function TaskActions({ task }: { task: TaskDetail }) {
     remove: obstacle("delete", task),
   };
   const running = task.status === "processing";
+  const waits = task.waitingFor.some(({ cause }) => cause === "scheduled" || cause === "retry");
   const dialog = (which: Asking) => ({
     open: asking === which,
     onOpenChange: (open: boolean) => setAsking(open ? which : null),
   });
   return (
     <>
+      {waits && (
+        <Button icon={<FastForward className={icon} aria-hidden="true" />} onClick={() => setAsking("run-now")}>
+          Run now
+        </Button>
+      )}
+      {task.status === "cancelled" && (
+        <Button tone="accent" icon={<Undo2 className={icon} aria-hidden="true" />} onClick={() => setAsking("revive")}>
+          Revive
+        </Button>
+      )}
+      {task.completedAt !== null && (
+        <Link
+          to="/new"
+          search={{ copyOf: task.id }}
+          className="inline-flex h-8 items-center gap-1.5 rounded-md border border-line-strong bg-surface px-3 font-medium hover:bg-raised"
+        >
+          <CopyPlus className={icon} aria-hidden="true" />
+          Run again…
+        </Link>
+      )}
       <Button
         tone={reasons.retry ? "plain" : "accent"}
         icon={<RotateCcw className={icon} aria-hidden="true" />}
@@ -69,12 +92,26 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         onConfirm={() => retry.mutateAsync(task.id)}
       />
       <ConfirmDialog
+        {...dialog("run-now")}
+        title="Run this task now?"
+        description="It runs as soon as a worker is free, instead of at its time. Its attempts stay as they are."
+        confirm="Run task now"
+        onConfirm={() => runNow.mutateAsync(task.id)}
+      />
+      <ConfirmDialog
+        {...dialog("revive")}
+        title="Revive this task?"
+        description="It was cancelled, and waits again: due when it was due before, with all its attempts."
+        confirm="Revive task"
+        onConfirm={() => revive.mutateAsync(task.id)}
+      />
+      <ConfirmDialog
         {...dialog("cancel")}
         title={running ? "Ask this task to stop?" : "Cancel this task?"}
         description={
           running
             ? "Its worker is told at once, and stops it. If it finishes first, it is completed."
-            : "It will not run. A cancelled task cannot be retried."
+            : "It will not run. A cancelled task can be revived."
         }
         confirm={running ? "Ask to stop" : "Cancel task"}
         danger

@@ -1,8 +1,11 @@
+import { Link } from "@tanstack/react-router";
 import {
   AlarmClock,
   Ban,
   CircleDot,
+  CopyPlus,
   Ellipsis,
+  FastForward,
   Hand,
   Hourglass,
   Layers,
@@ -94,7 +97,16 @@ function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" 
           }
         >
           <RelativeTime at={event.at} /> <Faint at={event.at} />
-          {event.bulk && <span className="block">together with others</span>}
+          {event.bulk && <Together bulkId={event.bulkId} />}
+          {event.copy && (
+            <Link
+              to="/tasks/$taskId"
+              params={{ taskId: event.copy }}
+              className="block break-all font-mono text-accent text-xs hover:underline"
+            >
+              {event.copy}
+            </Link>
+          )}
         </TimelineItem>
       );
     }
@@ -145,10 +157,23 @@ function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" 
   }
 }
 
+function Together({ bulkId }: { bulkId: string | null }) {
+  if (bulkId === null) return <span className="block">together with others</span>;
+  return (
+    <Link to="/audit" search={{ bulk: bulkId }} className="block text-accent hover:underline">
+      together with others
+    </Link>
+  );
+}
+
 const DEEDS: Record<string, [LucideIcon, ReactNode]> = {
   retry: [RotateCcw, "retried it"],
   cancel: [Ban, "cancelled it"],
   delete: [Trash2, "deleted it"],
+  "run-now": [FastForward, "let it run now"],
+  revive: [Undo2, "revived it"],
+  copy: [CopyPlus, "ran it again as a copy"],
+  submit: [Plus, "submitted it"],
 };
 
 function deedOf(action: string, running: boolean): [LucideIcon, ReactNode] {

@@ -31,6 +31,7 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     version: 0,
     idempotencyKey: null,
     uniqueKey: null,
+    copyOf: null,
     history: [],
     waitingFor: [],
     ...given,
@@ -42,7 +43,7 @@ function failure(attempt: number, second: number, more: Partial<Attempt> = {}): 
 }
 
 function deed(action: string, second: number, detail: unknown = {}): AuditEntry {
-  return { at: at(second), actor: "ada", action, taskId: "x", type: "work", detail };
+  return { at: at(second), actor: "ada", action, taskId: "x", type: "work", detail, bulkId: null, done: null };
 }
 
 /** Each event in a word or two, newest first. */

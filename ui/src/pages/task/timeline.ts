@@ -22,10 +22,24 @@ export interface AttemptEvent {
   final: boolean;
 }
 
+export interface OperatorEvent {
+  kind: "operator";
+  key: string;
+  action: string;
+  actor: string;
+  bulk: boolean;
+  /** The mass action that it was a part of. */
+  bulkId: string | null;
+  /** The task that runs this one again. */
+  copy: string | null;
+  running: boolean;
+  at: string | null;
+}
+
 export type TimelineEvent =
   | AttemptEvent
   | { kind: "next"; key: string; cause: "retry" | "scheduled" | "due"; number: number; at: string | null }
-  | { kind: "operator"; key: string; action: string; actor: string; bulk: boolean; running: boolean; at: string | null }
+  | OperatorEvent
   | { kind: "asked"; key: string; at: string }
   /** While it waited: for its first attempt, or for another. */
   | { kind: "cancelled"; key: string; at: string | null; again: boolean }
@@ -150,11 +164,19 @@ function latestOf(task: TaskDetail): Placed[] {
     case "processing":
       return [[now, { ...attempt, state: "running", ended: null, runMs: null, final: false }]];
     case "completed":
-      return [[now, { ...attempt, state: "completed", ended: task.completedAt, final: true }]];
+      // What operators do afterwards, such as to run it again, comes after it.
+      return [
+        [timeOf(task.completedAt) ?? now, { ...attempt, state: "completed", ended: task.completedAt, final: true }],
+      ];
     case "cancelled":
       return wasStopped(task, task.history.at(-1))
         ? []
-        : [[now, { kind: "cancelled", key: "cancelled", at: task.completedAt, again: task.history.length > 0 }]];
+        : [
+            [
+              (timeOf(task.completedAt) ?? now) + NOTED_WITHIN_MS,
+              { kind: "cancelled", key: "cancelled", at: task.completedAt, again: task.history.length > 0 },
+            ],
+          ];
     case "failed":
       return task.nextRetryAt && !isFinished(task) ? [[now, next(task, "retry", task.nextRetryAt)]] : [];
     case "pending": {
@@ -190,6 +212,8 @@ function operatorOf(entry: AuditEntry, index: number, task: TaskDetail, audit: r
     action: entry.action,
     actor: entry.actor,
     bulk: isBulk(entry.detail),
+    bulkId: entry.bulkId ?? null,
+    copy: copyIn(entry.detail),
     running: entry.action === "cancel" && asked !== null && at !== null && Math.abs(at - asked) < NOTED_WITHIN_MS,
     at: entry.at,
   };
@@ -227,13 +251,18 @@ function wasStopped(task: TaskDetail, last: Attempt | undefined): boolean {
   return task.cancelRequestedAt !== null || Math.abs(ended - over) <= SAME_MOMENT_MS;
 }
 
-/** A retry by hand moves the time at which a task is due, so only without one is it what was asked for at first. */
+/** An operator may have moved the time at which a task is due: only else is it what was asked for at first. */
 function firstRun(task: TaskDetail, audit: readonly AuditEntry[]): string | null {
-  return audit.some(({ action }) => action === "retry") ? null : firstDue(task);
+  return audit.some(({ action }) => action === "retry" || action === "run-now") ? null : firstDue(task);
 }
 
 function isBulk(detail: unknown): boolean {
   return typeof detail === "object" && detail !== null && "bulk" in detail && detail.bulk === true;
+}
+
+function copyIn(detail: unknown): string | null {
+  if (typeof detail !== "object" || detail === null || !("copy" in detail)) return null;
+  return typeof detail.copy === "string" ? detail.copy : null;
 }
 
 function timeOf(text: string | null | undefined): number | null {

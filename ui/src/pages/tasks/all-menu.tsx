@@ -1,4 +1,4 @@
-import { Ban, ChevronDown, RotateCw, Trash2 } from "lucide-react";
+import { Ban, ChevronDown, RotateCw, Trash2, Undo2 } from "lucide-react";
 import type { BulkAction, TaskPage } from "@/api/model";
 import { Button } from "@/components/button";
 import { Menu, MenuItem } from "@/components/menu";
@@ -23,6 +23,9 @@ export function AllMenu({ data, onAct }: { data: TaskPage; onAct: (action: BulkA
       </MenuItem>
       <MenuItem icon={<Ban className={icon} aria-hidden="true" />} onSelect={() => onAct("cancel")}>
         Cancel the unfinished…
+      </MenuItem>
+      <MenuItem icon={<Undo2 className={icon} aria-hidden="true" />} onSelect={() => onAct("revive")}>
+        Revive the cancelled…
       </MenuItem>
       <MenuItem danger icon={<Trash2 className={icon} aria-hidden="true" />} onSelect={() => onAct("delete")}>
         Delete the finished…

@@ -19,9 +19,9 @@ it.each<[string, Task, BulkAction[]]>([
   ["waiting for its retry", task({ status: "failed" }), ["retry", "cancel"]],
   ["failed", task({ status: "failed", completedAt: OVER }), ["retry", "delete"]],
   ["completed", task({ status: "completed", completedAt: OVER }), ["delete"]],
-  ["cancelled", task({ status: "cancelled", completedAt: OVER }), ["delete"]],
+  ["cancelled", task({ status: "cancelled", completedAt: OVER }), ["delete", "revive"]],
 ])("a task that is %s", (_, given, allowed) => {
-  const all: BulkAction[] = ["retry", "cancel", "delete"];
+  const all: BulkAction[] = ["retry", "cancel", "delete", "revive"];
   expect(all.filter((action) => obstacle(action, given) === null)).toEqual(allowed);
 });
 

@@ -13,6 +13,8 @@ export function obstacle(action: BulkAction, task: Facts): string | null {
       return task.cancelRequestedAt ? "It has been asked to stop." : null;
     case "delete":
       return isOver(task) ? null : "Only finished tasks can be deleted. Cancel it first.";
+    case "revive":
+      return task.status === "cancelled" ? null : `Only cancelled tasks can be revived; this one is ${task.status}.`;
   }
 }
 
@@ -26,6 +28,7 @@ export const NONE: Record<BulkAction, string> = {
   retry: "None of them has failed: only failed tasks can be retried.",
   cancel: "None of them waits or runs: there is nothing to cancel.",
   delete: "None of them is finished: only finished tasks can be deleted.",
+  revive: "None of them was cancelled: only cancelled tasks can be revived.",
 };
 
 function isOver(task: Facts): boolean {

@@ -23,6 +23,11 @@ const VERBS: Record<BulkAction, { verb: string; done: string; what: string }> = 
   retry: { verb: "Retry", done: "Retried", what: "They are due at once, with all their attempts." },
   cancel: { verb: "Cancel", done: "Cancelled", what: "Those that wait do not run; those that run are asked to stop." },
   delete: { verb: "Delete", done: "Deleted", what: "Their payloads, results and histories are gone then." },
+  revive: {
+    verb: "Revive",
+    done: "Revived",
+    what: "They wait again, due when they were due, with all their attempts.",
+  },
 };
 
 /** Says how many there are before anything is done, then does it until nothing is left. */
@@ -64,7 +69,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
           <p className="mt-1">{what}</p>
         </>
       }
-      danger={action !== "retry"}
+      danger={action === "cancel" || action === "delete"}
       confirm={found ? `${verb} ${tasks(found)}` : verb}
       reason={
         counted.error ? "The tasks could not be counted." : !found ? "Counting…" : any(found) ? null : NONE[action]

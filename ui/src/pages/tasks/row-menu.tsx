@@ -1,4 +1,4 @@
-import { Ban, Ellipsis, RotateCw, Trash2 } from "lucide-react";
+import { Ban, Ellipsis, RotateCw, Trash2, Undo2 } from "lucide-react";
 import type { Task } from "@/api/model";
 import { IconButton } from "@/components/button";
 import { Menu, MenuItem } from "@/components/menu";
@@ -34,6 +34,11 @@ export function RowMenu({ task }: { task: Task }) {
       >
         Cancel…
       </MenuItem>
+      {obstacle("revive", task) === null && (
+        <MenuItem icon={<Undo2 className={icon} aria-hidden="true" />} onSelect={() => act("revive", task)}>
+          Revive
+        </MenuItem>
+      )}
       <MenuItem
         danger
         icon={<Trash2 className={icon} aria-hidden="true" />}

@@ -1,4 +1,4 @@
-import { Ban, RotateCw, Trash2, X } from "lucide-react";
+import { Ban, RotateCw, Trash2, Undo2, X } from "lucide-react";
 import type { BulkAction, Task } from "@/api/model";
 import { Button, IconButton } from "@/components/button";
 import { commonObstacle } from "@/pages/tasks/allowed";
@@ -18,6 +18,7 @@ export interface SelectionBarProps {
 const ACTIONS = [
   { action: "retry", label: "Retry", icon: RotateCw },
   { action: "cancel", label: "Cancel", icon: Ban },
+  { action: "revive", label: "Revive", icon: Undo2 },
   { action: "delete", label: "Delete", icon: Trash2 },
 ] as const;
 

@@ -11,6 +11,7 @@ import { useSession } from "@/hooks/use-session";
 import { AllMenu } from "@/pages/tasks/all-menu";
 import { NoMatch, NoTasks } from "@/pages/tasks/empty";
 import { ExportMenu } from "@/pages/tasks/export-menu";
+import { NewTaskLink } from "@/pages/tasks/new-task-link";
 import { orderObstacle } from "@/pages/tasks/order";
 import { rangeOf, totalOf } from "@/pages/tasks/range";
 import { SavedSearches } from "@/pages/tasks/saved-dialog";
@@ -38,7 +39,7 @@ export function TasksPage() {
 function Tasks() {
   const place = usePlace();
   const { q, cursor, size } = place;
-  const { mayOperate } = useSession();
+  const { mayOperate, maySubmit } = useSession();
   const { actOnMany } = useTaskActions();
   const parsed = useMemo(() => parse(q), [q]);
   const readable = parsed.problems.length === 0;
@@ -93,6 +94,7 @@ function Tasks() {
             <SavedSearches current={place.view} onOpen={place.openView} />
             {any && <ExportMenu query={matching} />}
             {any && mayOperate && <AllMenu data={data} onAct={(action) => act(action, "all")} />}
+            {maySubmit && <NewTaskLink />}
           </>
         }
       />

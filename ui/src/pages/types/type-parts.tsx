@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { CirclePause, SlidersHorizontal, TriangleAlert } from "lucide-react";
 import { setType } from "@/api/actions";
 import type { TaskType } from "@/api/model";
+import { PausedBy } from "@/app/paused-by";
 import { rateShown } from "@/app/rate-choice";
 import { IconButton } from "@/components/button";
 import { SafeText } from "@/components/safe-text";
@@ -50,6 +51,7 @@ export function TypeState({ type }: { type: TaskType }) {
           Paused
         </span>
       )}
+      {type.paused && <PausedBy control={type} />}
       {isStranded(type) && (
         <p className="flex items-start gap-1 text-failed text-xs">
           <TriangleAlert className="mt-0.5 size-3.5 shrink-0" aria-hidden="true" />

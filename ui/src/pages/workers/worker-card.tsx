@@ -3,7 +3,7 @@ import type { Worker } from "@/api/model";
 import { classes } from "@/components/classes";
 import { SafeText } from "@/components/safe-text";
 import { RelativeTime } from "@/components/times";
-import { Heard, Queues, Running, Types } from "@/pages/workers/worker-parts";
+import { Heard, Queues, Running, Types, WorkerLink } from "@/pages/workers/worker-parts";
 import { WorkerStateBadge } from "@/pages/workers/worker-state-badge";
 
 /** A row for a narrow screen: all in sight, nothing to scroll sideways. */
@@ -18,7 +18,9 @@ export const WorkerCard = memo(function WorkerCard({ worker }: { worker: Worker 
         </span>
         <Running worker={worker} />
       </div>
-      <SafeText as="p" text={worker.id} max={80} className="break-all font-mono text-xs" />
+      <p className="font-mono text-xs">
+        <WorkerLink id={worker.id} className="break-all" />
+      </p>
       <p className="text-dim text-xs">
         <SafeText text={worker.hostname} max={60} /> · pid {worker.pid} · started <RelativeTime at={worker.startedAt} />
       </p>

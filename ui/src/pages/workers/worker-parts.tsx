@@ -7,6 +7,15 @@ import { qualified } from "@/pages/tasks/search/qualified";
 
 const SHOWN_TYPES = 3;
 
+/** The way to the worker's own page. */
+export function WorkerLink({ id, className }: { id: string; className?: string }) {
+  return (
+    <Link to="/workers/$workerId" params={{ workerId: id }} className="text-accent hover:underline">
+      <SafeText text={id} max={120} {...(className ? { className } : {})} />
+    </Link>
+  );
+}
+
 /** When it was last heard of, and whether that is bad. */
 export function Heard({ worker }: { worker: Worker }) {
   const { state } = worker;

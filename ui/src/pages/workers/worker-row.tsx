@@ -5,7 +5,7 @@ import { CopyButton } from "@/components/copy-button";
 import { SafeText } from "@/components/safe-text";
 import { Cell, Row } from "@/components/table";
 import { RelativeTime } from "@/components/times";
-import { Heard, Queues, Running, Types } from "@/pages/workers/worker-parts";
+import { Heard, Queues, Running, Types, WorkerLink } from "@/pages/workers/worker-parts";
 import { WorkerStateBadge } from "@/pages/workers/worker-state-badge";
 
 export const WorkerRow = memo(function WorkerRow({ worker }: { worker: Worker }) {
@@ -26,7 +26,7 @@ export const WorkerRow = memo(function WorkerRow({ worker }: { worker: Worker })
       </Cell>
       <Cell>
         <span className="flex items-center gap-1 font-mono text-xs">
-          <SafeText text={worker.id} max={80} className="whitespace-nowrap" />
+          <WorkerLink id={worker.id} className="whitespace-nowrap" />
           <CopyButton text={worker.id} label="Copy worker ID" />
         </span>
       </Cell>

@@ -7,7 +7,6 @@ function worker(id: string, state: WorkerState, startedAt = "2030-01-01T00:00:00
     id,
     hostname: "host",
     pid: 1,
-    version: null,
     types: [],
     queues: [],
     concurrency: 4,
@@ -16,6 +15,9 @@ function worker(id: string, state: WorkerState, startedAt = "2030-01-01T00:00:00
     seenAt: startedAt,
     stoppedAt: null,
     secondsSinceSeen: 0,
+    version: null,
+    drainRequestedAt: null,
+    drainRequestedBy: null,
     state,
     live: state === "live",
   };

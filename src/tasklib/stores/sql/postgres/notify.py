@@ -11,7 +11,7 @@ import random
 from typing import Any
 
 from tasklib.stores.listeners import Listeners, within
-from tasklib.stores.sql.hints import cancel_requested
+from tasklib.stores.sql.hints import request_in
 from tasklib.stores.sql.postgres.driver import PostgresDriver
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.values import CancelRequested
@@ -140,6 +140,6 @@ class Wakes:
 
     def _heard(self, _connection: Any, _pid: int, channel: str, payload: str) -> None:
         if channel == self._calls.target.work_channel:
-            self.listeners.tell(payload[1:] if payload.startswith("=") else cancel_requested(payload))
+            self.listeners.tell(payload[1:] if payload.startswith("=") else request_in(payload))
         else:
             self.listeners.ended(payload)

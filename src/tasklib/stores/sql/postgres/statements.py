@@ -21,6 +21,7 @@ from tasklib.stores.sql.columns import (
     new_columns,
 )
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
+from tasklib.stores.sql.hints import drain_message
 from tasklib.stores.sql.postgres.url import Connection
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Play, Query, Script
 from tasklib.stores.values import ERROR_END
@@ -168,6 +169,8 @@ class Statements:
 
 def message(notify: Notify) -> Query | None:
     """What can be claimed, and what is over, is told by the statement that writes it."""
+    if notify.drain_requested is not None:
+        return Query("notify", messages=[drain_message(notify.drain_requested)])
     return Query("notify", messages=["!"]) if notify.everybody else None
 
 

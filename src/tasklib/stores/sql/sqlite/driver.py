@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import apsw
 
 from tasklib.core.errors import StoreClosed
-from tasklib.stores.sql.hints import cancel_message
+from tasklib.stores.sql.hints import cancel_message, drain_message
 from tasklib.stores.sql.sqlite import external, notify
 from tasklib.stores.sql.sqlite.address import Address
 from tasklib.stores.sql.sqlite.batches import Target
@@ -117,6 +117,8 @@ class SqliteDriver:
             messages = notify.claimable(each.names) + notify.finished([str(task_id) for task_id in each.finished])
             if each.cancel_requested:
                 messages.append(cancel_message(each.cancel_requested))
+            if each.drain_requested is not None:
+                messages.append(drain_message(each.drain_requested))
             self._notifier.notify([notify.ANYTHING] if each.everybody else messages)
 
     async def _on_writer(self, work: Callable[[apsw.Connection], T]) -> T:

@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tasklib.stores.listeners import Listeners
-from tasklib.stores.sql.hints import cancel_requested
+from tasklib.stores.sql.hints import request_in
 
 ANYTHING = "!"
 """The message that means: look at everything, a control may have changed."""
@@ -98,7 +98,7 @@ class Subscriber:
             if message.startswith(_FINISHED):
                 self._listeners.ended(message[1:])
                 continue
-            hint = cancel_requested(message) or _name_in(message)
+            hint = request_in(message) or _name_in(message)
             if hint is None:
                 self._listeners.ended()
             self._listeners.tell(hint)

@@ -93,6 +93,19 @@ WHERE names[array_upper(names, 1)] LIKE '{"queues":%';
 -- The version of the application that a worker runs, and whether an operator asked it to finish and end.
 ALTER TABLE {schema}.task_workers ADD COLUMN version varchar;
 ALTER TABLE {schema}.task_workers ADD COLUMN drain_requested_at timestamptz;
+ALTER TABLE {schema}.task_workers ADD COLUMN drain_requested_by varchar;
+
+-- Who paused it, and when.
+ALTER TABLE {schema}.task_controls ADD COLUMN paused_by varchar;
+ALTER TABLE {schema}.task_controls ADD COLUMN paused_at timestamptz;
+
+-- The mass action that an entry is a part of, and how many tasks a batch of it was done to.
+ALTER TABLE {schema}.task_audit ADD COLUMN bulk_id uuid;
+ALTER TABLE {schema}.task_audit ADD COLUMN done bigint;
+-- The batches of a mass action; and what people list: all but what mass actions did to each task.
+CREATE INDEX ix_task_audit_bulk_id ON {schema}.task_audit (bulk_id, number)
+    WHERE bulk_id IS NOT NULL AND task_id IS NULL;
+CREATE INDEX ix_task_audit_listed ON {schema}.task_audit (number) WHERE bulk_id IS NULL OR task_id IS NULL;
 
 -- What waits for a retry. And what only somebody who edits rows can make, such as a state that tasklib does not know: lists
 -- show that too. It takes the place of two that were larger.

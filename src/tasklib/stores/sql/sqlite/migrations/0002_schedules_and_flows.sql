@@ -102,6 +102,18 @@ DELETE FROM task_counts WHERE state = 'clock';
 -- The version of the application that a worker runs, and whether an operator asked it to finish and end.
 ALTER TABLE task_workers ADD COLUMN version TEXT;
 ALTER TABLE task_workers ADD COLUMN drain_requested_at TEXT;
+ALTER TABLE task_workers ADD COLUMN drain_requested_by TEXT;
+
+-- Who paused it, and when.
+ALTER TABLE task_controls ADD COLUMN paused_by TEXT;
+ALTER TABLE task_controls ADD COLUMN paused_at TEXT;
+
+-- The mass action that an entry is a part of, and how many tasks a batch of it was done to.
+ALTER TABLE task_audit ADD COLUMN bulk_id TEXT;
+ALTER TABLE task_audit ADD COLUMN done INTEGER;
+-- The batches of a mass action; and what people list: all but what mass actions did to each task.
+CREATE INDEX ix_task_audit_bulk_id ON task_audit (bulk_id, number) WHERE bulk_id IS NOT NULL AND task_id IS NULL;
+CREATE INDEX ix_task_audit_listed ON task_audit (number) WHERE bulk_id IS NULL OR task_id IS NULL;
 
 -- What waits for a retry. And what only somebody who edits rows can make, such as a state that tasklib does not know: lists
 -- show that too. It takes the place of two that were larger.

@@ -1,0 +1,49 @@
+import { expect, it } from "vitest";
+import { ExactNumber } from "@/api/exact";
+import type { AuditEntry } from "@/api/model";
+import { particulars, sentence } from "@/pages/audit/sentence";
+
+function entry(given: Partial<AuditEntry>): AuditEntry {
+  return {
+    at: null,
+    actor: "ada",
+    action: "",
+    taskId: null,
+    type: null,
+    detail: {},
+    bulkId: null,
+    done: null,
+    ...given,
+  };
+}
+
+it("says what was done in words", () => {
+  expect(sentence(entry({ action: "pause" }))).toBe("paused all task types");
+  expect(sentence(entry({ action: "pause", type: "mail" }))).toBe("paused the type");
+  expect(sentence(entry({ action: "set-type", type: "mail", detail: { paused: true } }))).toBe("paused the type");
+  const limits = entry({
+    action: "set-type",
+    detail: { paused: false, rateLimit: new ExactNumber("5.0"), concurrency: null },
+  });
+  expect([sentence(limits), particulars(limits)]).toEqual([
+    "changed the type",
+    "paused: no · rate limit: 5 a second · at once: no limit",
+  ]);
+  const all = entry({ action: "rate-limit", detail: { tasksPerSecond: null } });
+  expect([sentence(all), particulars(all)]).toEqual(["limited all task types", "rate limit: what the code says"]);
+  expect(sentence(entry({ action: "cleanup", done: 1200 }))).toBe("cleaned up 1,200 tasks");
+  expect(sentence(entry({ action: "something new" }))).toBe("something new");
+});
+
+it("tells a mass action with its count and its filter", () => {
+  const many = entry({
+    action: "bulk-cancel",
+    done: 278,
+    detail: { filter: { type: ["mail"], status: ["pending", "failed"], error: "no funds" }, done: 200 },
+  });
+  expect(sentence(many)).toBe("cancelled 278 tasks");
+  expect(particulars(many)).toBe("type: mail · status: pending, failed · error: no funds");
+  expect(particulars(entry({ action: "bulk-delete", detail: { filter: {} } }))).toContain("the whole queue");
+  expect(particulars(entry({ action: "copy", detail: { copy: "x", edited: true } }))).toBe("with other arguments");
+  expect(particulars(entry({ action: "drain", detail: { worker: "w" } }))).toBe("worker: w");
+});
