@@ -246,6 +246,7 @@ def order_of(*, metrics_port: int | None) -> Order:
         burst=False,
         grace=None,
         poll_interval=1.0,
+        app_version=None,
         metrics_port=metrics_port,
         metrics_host="127.0.0.1",
         quiet=False,
