@@ -29,7 +29,7 @@ const VIEWS = [
 
 /** How it went: the same figures as charts or as a table. */
 export function OverTime({ stats }: { stats: Stats | undefined }) {
-  const search = route.useSearch();
+  const search: StatsSearch = route.useSearch();
   const { type, view = "charts", compare, scale } = search;
   const navigate = useNavigate({ from: "/stats" });
   const window = windowOf(search, now());

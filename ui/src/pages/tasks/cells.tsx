@@ -14,7 +14,7 @@ const NOTHING = <span className="text-faint">–</span>;
 /** The end of an ID, which differs the most between neighbours. */
 export const shortId = (id: string): string => id.slice(-12);
 
-export function IdCell({ task }: { task: ListedTask }) {
+export function IdCell({ task }: { task: Pick<ListedTask, "id"> }) {
   return (
     <span className="inline-flex items-center gap-0.5 whitespace-nowrap">
       <Link
