@@ -15,7 +15,7 @@ from tasklib.core.errors import InvalidOption
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 ALL_ZONES = "TASKLIB_ALL_ZONES" in os.environ
-"""Every change of every zone, for `make model`. Otherwise one of each kind."""
+"""Every change of every zone, for `make model`: one of those that clocks show alike. Otherwise one of each kind."""
 
 AT = {
     "30 2 * * *": lambda at: (at.hour, at.minute) == (2, 30),
@@ -69,7 +69,7 @@ def kinds_of_changes() -> list[tuple[str, datetime]]:
         zone = ZoneInfo(name)
         for at in changes(zone):
             before, after = local(at - MINUTE, zone), local(at, zone)
-            kind = (name, at) if ALL_ZONES else (before.time(), after.time())
+            kind = (before, after) if ALL_ZONES else (before.time(), after.time())
             found.setdefault(kind, (name, at))
     return list(found.values())
 

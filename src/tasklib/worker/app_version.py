@@ -13,7 +13,7 @@ LONGEST = 100
 def installed_version(types: Iterable[TaskType]) -> str | None:
     """That of the installed package that the first of these types come from. None: they come from files of no package
     of that name."""
-    packages = dict.fromkeys(each.function.__module__.partition(".")[0] for each in types)
+    packages = dict.fromkeys((each.function.__module__ or "").partition(".")[0] for each in types)
     for package in packages:
         try:
             return version(package)[:LONGEST]

@@ -41,7 +41,7 @@ export function SchedulesPage() {
           <EmptyState
             icon={CalendarClock}
             title="Nothing is scheduled"
-            command="tasklib schedule add nightly clean_up --cron '30 3 * * *' --timezone Europe/Berlin"
+            command="tasklib schedule add --help"
           >
             A schedule submits a task again and again. Code says so with @task(schedule=cron(…)), or somebody adds one.
           </EmptyState>
