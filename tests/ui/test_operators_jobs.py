@@ -106,6 +106,9 @@ async def test_revive_what_was_cancelled_by_mistake(site: Site, page: Page, axe:
     await expect(timeline(page).filter(has_text="operator let it run now")).to_have_count(1)
 
     await page.get_by_role("link", name="Run again…").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text(
+        "Run again"
+    )  # until then, labels are the old page's
     await expect(page.get_by_label("value")).to_have_value("0")
     await page.get_by_label("value").fill('{"n": 18446744073709551617}')
     await fits_a_phone(page, axe)
@@ -123,6 +126,7 @@ async def test_revive_what_was_cancelled_by_mistake(site: Site, page: Page, axe:
 async def test_a_new_task_by_the_form_that_its_type_describes(site: Site, page: Page, axe: Axe):
     await site.sign_in(page)
     await page.get_by_role("link", name="New task").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("New task")  # until then, labels are the old page's
     await page.get_by_label("Type").select_option("slow")
     await page.get_by_role("button", name="Submit task").click()
     await expect(page.get_by_text("It has no value of its own: fill it in.")).to_be_visible()
