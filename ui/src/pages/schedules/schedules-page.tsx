@@ -38,11 +38,7 @@ export function SchedulesPage() {
         ) : !data ? (
           <Loading />
         ) : shown.length === 0 ? (
-          <EmptyState
-            icon={CalendarClock}
-            title="Nothing is scheduled"
-            command="tasklib schedule add --help"
-          >
+          <EmptyState icon={CalendarClock} title="Nothing is scheduled" command="tasklib schedule add --help">
             A schedule submits a task again and again. Code says so with @task(schedule=cron(…)), or somebody adds one.
           </EmptyState>
         ) : (
