@@ -51,7 +51,6 @@ VERBS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "series": lambda store: store.series(60),
     "ages": lambda store: store.backlog_history(60),
     "failures": lambda store: store.latest_failures(None, 10),
-    "slowest": lambda store: store.slowest("work", 10, 10),
     "versions": lambda store: store.versions(),
     "workers": lambda store: store.workers(),
     "publish": lambda store: store.publish([PublishedType("work", "{}", None)]),

@@ -1,4 +1,4 @@
-"""What stands out: the slowest tasks of a type, and what failed last."""
+"""What failed last."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from tests.conformance.builders import (
     cancelled,
     claim,
     claim_one,
-    completed,
-    expired,
     failed,
     fetch,
     submit,
@@ -22,27 +20,6 @@ from tests.conformance.builders import (
 
 
 class Outliers:
-    async def test_the_slowest_of_the_newest_of_a_type(self, store: Store) -> None:
-        ids = await submit_several(store, 5)
-        times = dict(zip(ids, (900, 30, 10, 40, 20), strict=True))
-        claims = await claim(store, 5)
-        await apply(store, *(completed(each, run_ms=times[each.id]) for each in claims[:4]))
-        await apply(store, failed(claims[4], final=True, run_ms=times[claims[4].id]))
-        await submit(store)
-        lost = await claim_one(store, lease=1)
-        store.clock_offset += 2
-        await apply(store, expired(await fetch(store, lost.id)))
-        await submit(store, "other")
-        await apply(store, completed(await claim_one(store, "other"), run_ms=5000))
-
-        async def slowest(looked: int, limit: int) -> list[int | None]:
-            return [task.run_ms for task in await store.slowest(WORK, looked, limit)]
-
-        assert await slowest(10, 10) == [900, 40, 30, 20, 10]
-        assert await slowest(10, 2) == [900, 40]
-        assert await slowest(3, 2) == [40, 30], "the oldest was not looked at"
-        assert await store.slowest("nobody", 10, 10) == []
-
     async def test_the_latest_failures_by_their_end(self, store: Store) -> None:
         early, late = await submit_several(store, 2)
         other = await submit(store, "other")

@@ -415,9 +415,6 @@ class Engine:
     async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
         return await (await self.store()).latest_failures(name, limit)
 
-    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
-        return await (await self.store()).slowest(name, looked, limit)
-
     async def versions(self) -> Sequence[VersionStart]:
         return await (await self.store()).versions()
 

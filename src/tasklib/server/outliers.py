@@ -1,4 +1,4 @@
-"""/api/failures and /api/slowest: what stands out among the latest tasks."""
+"""/api/failures: the latest failures, by what they have in common."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import Field
 
 from tasklib.core.error_group import ErrorGroup, group_of, last_line
 from tasklib.core.redact import mask_text
 from tasklib.server.docs import problems
 from tasklib.server.fields import Name
-from tasklib.server.schemas import PAGE_LIMIT, FailureGroup, Failures, RequestModel, Slowest
+from tasklib.server.schemas import FailureGroup, Failures, RequestModel
 from tasklib.server.service import Served
 from tasklib.stores.values import ERROR_END, Failure
 
@@ -20,17 +19,11 @@ router = APIRouter(prefix="/api", tags=["figures"])
 
 LOOKED_FAILURES = 1000
 """As many as a bulk action takes ids."""
-LOOKED_TASKS = 1000
 LONGEST_MESSAGE = 300
 
 
 class FailuresQuery(RequestModel):
     type: Name | None = None
-
-
-class SlowestQuery(RequestModel):
-    type: Name
-    limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT)] = 10
 
 
 @router.get("/failures", operation_id="list_failures", responses=problems())
@@ -46,13 +39,6 @@ async def failures(query: Annotated[FailuresQuery, Query()], service: Served) ->
         capped=len(found) == LOOKED_FAILURES,
         groups=sorted(shown, key=lambda each: (each.count, each.latest_at), reverse=True),
     )
-
-
-@router.get("/slowest", operation_id="list_slowest", responses=problems())
-async def slowest(query: Annotated[SlowestQuery, Query()], service: Served) -> Slowest:
-    """Of the newest tasks of a type that are over, those whose latest attempt took longest."""
-    tasks = await service.engine.slowest(query.type, LOOKED_TASKS, query.limit)
-    return Slowest(looked=LOOKED_TASKS, tasks=[service.show_listed(task, ()) for task in tasks])
 
 
 def _shown(group: ErrorGroup, members: Sequence[Failure]) -> FailureGroup:

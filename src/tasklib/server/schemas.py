@@ -489,11 +489,6 @@ class Failures(ResponseModel):
     groups: list[FailureGroup] = Field(description="Largest first.")
 
 
-class Slowest(ResponseModel):
-    looked: int = Field(description="Of so many newest tasks that completed, and as many that failed.")
-    tasks: list[ListedTask] = Field(description="Those whose latest attempt took longest, the longest first.")
-
-
 class WorkerView(ResponseModel):
     id: str
     hostname: str

@@ -188,11 +188,6 @@ class ReadStore(Protocol):
         failed or were cancelled: a type may have others before them."""
         ...
 
-    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
-        """Of the newest `looked` tasks of this type that completed and as many that failed for good, those whose
-        handlers ran longest in their latest attempt, the longest first."""
-        ...
-
     async def versions(self) -> Sequence[VersionStart]:
         """The versions of the workers' application that `sample_backlog` has seen, first started first."""
         ...

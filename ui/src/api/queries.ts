@@ -90,13 +90,6 @@ export function failuresQuery(type: string) {
   });
 }
 
-export function slowestQuery(type: string) {
-  return queryOptions({
-    queryKey: ["slowest", type],
-    queryFn: ({ signal }) => call(client.GET("/api/slowest", { params: { query: { type } }, signal })),
-  });
-}
-
 const SCHEDULES_SECONDS = 5;
 
 /** With the strip of their latest runs. */

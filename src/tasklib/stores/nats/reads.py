@@ -202,14 +202,6 @@ class Reads:
             if at is not None
         ]
 
-    async def slowest(self, name: str, looked: int, limit: int) -> list[Task]:
-        pages = [
-            await self.page(Filter(names=[name], states=[state], terminal=True), limit=looked)
-            for state in ("completed", "failed")
-        ]
-        ran = [(task.run_ms, task) for page in pages for task in page.tasks if task.run_ms is not None]
-        return [task for _, task in sorted(ran, key=lambda each: (each[0], each[1].id), reverse=True)[:limit]]
-
     async def stats(self) -> dict[str, NameStats]:
         async def work() -> dict[str, NameStats]:
             await self._cache.sync(Depth.EVERYTHING)

@@ -276,10 +276,6 @@ class NatsStore:
         self._check_open()
         return await self._reads.latest_failures(name, limit)
 
-    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
-        self._check_open()
-        return await self._reads.slowest(name, looked, limit)
-
     async def versions(self) -> Sequence[VersionStart]:
         self._check_open()
         return await self._counts.versions()

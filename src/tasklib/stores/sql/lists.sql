@@ -105,24 +105,6 @@ SELECT id FROM (
 WHERE state = 'failed' AND (CAST(:name AS text) IS NULL OR name = CAST(:name AS text))
 ORDER BY completed_at DESC, id DESC LIMIT :limit
 
--- name: slowest
--- The order is for PostgreSQL's planner: no other index has it.
-SELECT id FROM (
-    SELECT id, run_ms FROM (
-        SELECT t.id, t.run_ms FROM {schema}.tasks AS t {by_finished}
-        WHERE t.completed_at IS NOT NULL AND t.name = :name AND t.state = 'completed'
-        ORDER BY t.name DESC, t.state DESC, t.id DESC LIMIT :looked
-    ) AS completed
-    UNION ALL
-    SELECT id, run_ms FROM (
-        SELECT t.id, t.run_ms FROM {schema}.tasks AS t {by_finished}
-        WHERE t.completed_at IS NOT NULL AND t.name = :name AND t.state = 'failed'
-        ORDER BY t.name DESC, t.state DESC, t.id DESC LIMIT :looked
-    ) AS failed
-) AS latest
-WHERE run_ms IS NOT NULL
-ORDER BY run_ms DESC, id DESC LIMIT :limit
-
 -- name: known_names
 -- The types of what is over, jumping from one to the next.
 WITH RECURSIVE known (name, number) AS (

@@ -76,11 +76,6 @@ def latest_failures(name: str | None, limit: int) -> Steps[list[Failure]]:
     return sorted(found, key=lambda each: (each.completed_at, each.id), reverse=True)
 
 
-def slowest(name: str, looked: int, limit: int) -> Steps[list[Task]]:
-    ids: list[UUID] = yield Query("slowest", ID, name=name, looked=looked, limit=limit)
-    return [task for task in (yield from get(ids)) if task is not None]
-
-
 def _window(since_seconds: float, step_seconds: int, until_seconds: float) -> dict[str, Any]:
     since, until = timedelta(seconds=-since_seconds), timedelta(seconds=-until_seconds)
     return {"since": since, "until": until, "step": step_seconds}

@@ -161,9 +161,6 @@ class SqlStore(ABC):
     async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
         return await self._driver.read(lambda: reads.latest_failures(name, limit), seconds=READING_SECONDS)
 
-    async def slowest(self, name: str, looked: int, limit: int) -> Sequence[Task]:
-        return await self._driver.read(lambda: reads.slowest(name, looked, limit), seconds=READING_SECONDS)
-
     async def versions(self) -> Sequence[VersionStart]:
         return await self._driver.read(sampling.versions, seconds=READING_SECONDS)
 
