@@ -30,6 +30,8 @@ CODES = {
     "InvalidWorkerId": "invalid_worker_id",
     "TaskDefinitionError": "invalid_task_definition",
     "TaskNotFound": "task_not_found",
+    "ScheduleConflict": "schedule_conflict",
+    "ScheduleNotFound": "schedule_not_found",
     "TaskConflict": "task_conflict",
     "TaskAlreadyClaimed": "task_already_claimed",
     "TaskNotClaimed": "task_not_claimed",
@@ -102,6 +104,7 @@ def test_families():
         return {name for name, found in CLASSES.items() if issubclass(found, base)}
 
     assert family(TaskConflict) == {
+        "ScheduleConflict",
         "TaskConflict",
         "TaskAlreadyClaimed",
         "TaskNotClaimed",

@@ -55,6 +55,13 @@ class Sqlite:
         ALTER TABLE tasks DROP COLUMN copy_of;
         ALTER TABLE task_workers DROP COLUMN version;
         ALTER TABLE task_workers DROP COLUMN drain_requested_at;
+        ALTER TABLE task_workers DROP COLUMN drain_requested_by;
+        ALTER TABLE task_controls DROP COLUMN paused_by;
+        ALTER TABLE task_controls DROP COLUMN paused_at;
+        DROP INDEX ix_task_audit_bulk_id;
+        DROP INDEX ix_task_audit_listed;
+        ALTER TABLE task_audit DROP COLUMN bulk_id;
+        ALTER TABLE task_audit DROP COLUMN done;
         DROP TABLE task_types;
         ALTER TABLE task_workers DROP COLUMN queues;
         INSERT INTO task_counts (minute, name, state, bucket, count, run_ms)
@@ -110,6 +117,13 @@ class Postgres:
         ALTER TABLE tasks DROP COLUMN copy_of;
         ALTER TABLE task_workers DROP COLUMN version;
         ALTER TABLE task_workers DROP COLUMN drain_requested_at;
+        ALTER TABLE task_workers DROP COLUMN drain_requested_by;
+        ALTER TABLE task_controls DROP COLUMN paused_by;
+        ALTER TABLE task_controls DROP COLUMN paused_at;
+        DROP INDEX ix_task_audit_bulk_id;
+        DROP INDEX ix_task_audit_listed;
+        ALTER TABLE task_audit DROP COLUMN bulk_id;
+        ALTER TABLE task_audit DROP COLUMN done;
         DROP TABLE task_types;
         ALTER TABLE task_workers DROP COLUMN queues;
         DROP INDEX ix_tasks_ended;
