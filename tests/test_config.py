@@ -56,6 +56,7 @@ def test_every_field_can_be_set_by_a_variable_and_arguments_win(monkeypatch: pyt
         "shutdown_grace_seconds": 4.0,
         "keep_completed_seconds": 100.0,
         "keep_failed_seconds": 200.0,
+        "app_version": "2.1",
         "max_payload_bytes": 1000,
         "max_result_bytes": 2000,
         "pool_size": 3,

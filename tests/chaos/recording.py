@@ -36,10 +36,10 @@ class RecordingStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def insert(self, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+    async def insert(self, tasks: Sequence[NewTask], **more: Any) -> Sequence[Inserted]:
         asked = [[str(task.id), task.idempotency_key, task.max_retries, task.delay_seconds] for task in tasks]
         self._history.note("submitting", tasks=asked)
-        inserted = await self._store.insert(tasks, dated=dated)
+        inserted = await self._store.insert(tasks, **more)
         pairs = zip(tasks, inserted, strict=True)
         told = [[str(kept.id), task.idempotency_key, kept.created, str(task.id)] for task, kept in pairs]
         self._history.note("submitted", tasks=told)

@@ -76,7 +76,8 @@ class ControlsKept:
 
     async def test_the_empty_name_is_for_all_types(self, store: Store) -> None:
         await store.control(ControlChange(paused=True, operator_rate=5))
-        assert (await store.controls())[""] == Controls(name="", paused=True, rate=5, operator_rate=5)
+        found = (await store.controls())[""]
+        assert found == Controls(name="", paused=True, rate=5, operator_rate=5, paused_at=found.paused_at)
 
     async def test_they_hold_in_every_store_and_outlast_it(self, store: Store, open_store: OpenStore) -> None:
         other = await open_store()

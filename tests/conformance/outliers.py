@@ -42,12 +42,11 @@ class Outliers:
     async def test_failures_behind_many_others_are_not_looked_for(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if store.traits.engine == "nats":
-            pytest.skip("it knows the type of each task without reading it")
         monkeypatch.setattr(values, "SEARCHED_TASKS", 2)
         for name in ("rare", "common", "common"):
             await submit(store, name)
             await apply(store, failed(await claim_one(store, name), final=True))
             store.clock_offset += 1
-        assert await store.latest_failures("rare", 10) == []
+        # NATS knows the type of each task without reading it.
+        assert len(await store.latest_failures("rare", 10)) == (store.traits.engine == "nats")
         assert len(await store.latest_failures("common", 10)) == 2

@@ -11,7 +11,7 @@ import { rowLink } from "@/pages/tasks/row-link";
 const WIDTHS: Record<string, string> = {
   select: "w-9 pr-0",
   id: "w-37",
-  status: "w-52",
+  status: "w-60",
   priority: "w-16",
   attempts: "w-20",
   created: "w-22",
@@ -23,6 +23,7 @@ const WIDTHS: Record<string, string> = {
 };
 /** The usual ones make room where it is narrow. Those that somebody chose are all there, and the table scrolls. */
 const GIVES_WAY: Record<string, string> = {
+  arguments: "max-xl:hidden",
   attempts: "max-lg:hidden",
   duration: "max-xl:hidden",
 };
