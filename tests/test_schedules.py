@@ -21,7 +21,11 @@ from tasklib import (
 )
 from tasklib.core.registry import Registry
 from tasklib.core.schedules import Schedule
+from tasklib.engine.config import Config
+from tasklib.engine.engine import Engine
+from tasklib.engine.submission import Call
 from tasklib.testing.queue import QueueForTests
+from tests.conformance.builders import apply, claim_one, completed, failed
 
 ran: list[Any] = []
 
@@ -157,3 +161,23 @@ def test_what_cannot_be_is_refused_and_nothing_is_stored(tasklib_queue: QueueFor
     refused(InvalidOption, "start", lambda: schedules["s"].backfill(long_ago, tasklib_queue.now))
     refused(InvalidOption, "number", lambda: schedules["s"].next(0))
     assert tasklib_queue.tasks() == []
+
+
+async def test_the_latest_run_that_ended_tells_whether_it_fails(memory_url: str):
+    engine = Engine(Config(database_url=memory_url))
+    schedules, store = engine.schedules, await engine.store()
+    await schedules.put("nightly", await schedules.define(Call("report", {}), every(3600)), operator=True)
+
+    async def failing() -> set[str]:
+        return await schedules.failing(await schedules.all())
+
+    assert await failing() == set()
+    await schedules.trigger("nightly")
+    assert await failing() == set(), "it has not ended"
+    await apply(store, failed(await claim_one(store, "report"), final=True))
+    assert await failing() == {"nightly"}
+    await schedules.trigger("nightly")
+    assert await failing() == {"nightly"}, "the next is under way"
+    await apply(store, completed(await claim_one(store, "report")))
+    assert await failing() == set()
+    await engine.close()

@@ -29,6 +29,7 @@ SEEN = Seen(
     attempts={300.0: {"mail": Attempts(90, 2), "report": Attempts(10, 8)}, 60.0: {"mail": Attempts(3, 3)}},
     live=[("mail", "image"), ("mail",)],
     lost=[10.0, 299.0, 4000.0],
+    failing=["nightly", "weekly"],
 )
 
 
@@ -58,6 +59,9 @@ def rule(**fields: object) -> AlertRule:
         ({"when": "no_worker", "type": "image"}, False, "2 workers are live"),
         ({"when": "no_worker", "type": "video"}, True, "no live worker serves video"),
         ({"when": "lost_workers"}, True, "2 workers are lost within 5 min"),
+        ({"when": "failed_schedule"}, True, "the last run of the schedule nightly failed, and that of 1 more"),
+        ({"when": "failed_schedule", "schedule": "weekly"}, True, "the last run of the schedule weekly failed"),
+        ({"when": "failed_schedule", "schedule": "hourly"}, False, "did not fail"),
         ({"when": "lost_workers", "above": 2}, False, "2 workers"),
         ({"when": "lost_workers", "above": 2, "within": "2h"}, True, "3 workers are lost within 2.0 h"),
     ],

@@ -15,9 +15,11 @@ import yaml
 
 from tasklib.cli.alerts import PROMETHEUS_RULES
 from tasklib.core.alerts import Condition
+from tasklib.core.cron import every
 from tasklib.core.decide import UNTIMED
 from tasklib.core.errors import SchemaMismatch, StoreBusy, StoreFull, StoreUnavailable
 from tasklib.engine.engine import Engine
+from tasklib.engine.submission import Call
 from tasklib.server import feed as feeds
 from tasklib.server.feed import Feed, Figures, Seen
 from tasklib.server.limits import StreamCap
@@ -230,6 +232,7 @@ async def test_metrics(api: httpx.AsyncClient, engine: Engine):
     assert found['tasklib_handler_duration_seconds_bucket{type="mail",le="+Inf"}'] == 2
     assert found['tasklib_handler_duration_seconds_count{type="mail"}'] == 2
     assert found['tasklib_handler_duration_seconds_sum{type="mail"}'] == pytest.approx(2.03)
+    assert found['tasklib_wait_seconds_count{type="mail"}'] == 2
     assert found["tasklib_workers_live"] == 1
     assert found['tasklib_worker_last_seen_seconds{worker="w1"}'] < 60
     assert found['tasklib_paused{type=""}'] == 1
@@ -249,6 +252,9 @@ async def test_the_rules_for_prometheus_speak_of_what_there_is(api: httpx.AsyncC
     await store.heartbeat(heartbeat_of("w1", running=1))
     await submit(store, "mail", max_retries=1)
     await apply(store, failed(await claim_one(store, "mail"), run_ms=20, delay=60))
+    scheduled = await engine.schedules.define(Call("report", {}), every(60))
+    await engine.schedules.put("hourly", scheduled, operator=True)
+    await engine.schedules.trigger("hourly")
     known: dict[str, dict[str, str]] = {}
     for sample in samples((await api.get("/metrics")).text):
         metric, _, labels = sample.partition("{")

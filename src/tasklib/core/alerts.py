@@ -31,6 +31,7 @@ class Condition(StrEnum):
     FAILURE_RATE = "failure_rate"
     NO_WORKER = "no_worker"
     LOST_WORKERS = "lost_workers"
+    FAILED_SCHEDULE = "failed_schedule"
 
 
 _TAKES: Mapping[Condition, Collection[str]] = {
@@ -38,6 +39,7 @@ _TAKES: Mapping[Condition, Collection[str]] = {
     Condition.FAILURE_RATE: ("type", "above", "within", "at_least"),
     Condition.NO_WORKER: ("type",),
     Condition.LOST_WORKERS: ("above", "within"),
+    Condition.FAILED_SCHEDULE: ("schedule",),
 }
 
 
@@ -50,6 +52,8 @@ class AlertRule(BaseModel):
     when: Condition
     type: str | None = Field(default=None, min_length=1, max_length=255)
     """Of this task type; None: of any."""
+    schedule: str | None = Field(default=None, min_length=1, max_length=255)
+    """This one; None: any."""
     above: Annotated[float, BeforeValidator(_duration), Field(ge=0, allow_inf_nan=False)] = 0.0
     """Seconds, a share of attempts, or a number of workers."""
     within: Duration = Field(default=300.0, ge=60)
@@ -62,7 +66,7 @@ class AlertRule(BaseModel):
     @model_validator(mode="after")
     def _check(self) -> AlertRule:
         taken = _TAKES[self.when]
-        for name in ("type", "above", "within", "at_least"):
+        for name in ("type", "schedule", "above", "within", "at_least"):
             if name in self.model_fields_set and name not in taken:
                 raise ValueError(f"{name}: a rule for {self.when} does not take it; it takes {', '.join(taken)}, for")
         if "above" not in self.model_fields_set and self.when in (Condition.BACKLOG_AGE, Condition.FAILURE_RATE):
@@ -90,6 +94,8 @@ class Seen:
     """The types of each live worker."""
     lost: Sequence[float] = ()
     """For how many seconds each lost worker has been taken for dead."""
+    failing: Collection[str] = ()
+    """Schedules whose latest run that ended has failed."""
 
 
 class Reading(NamedTuple):
@@ -144,11 +150,20 @@ def _lost_workers(rule: AlertRule, seen: Seen) -> Reading:
     return Reading(lost > rule.above, f"{_number(lost, 'worker')} lost within {span(rule.within)}")
 
 
+def _failed_schedule(rule: AlertRule, seen: Seen) -> Reading:
+    failing = sorted(name for name in seen.failing if rule.schedule in (None, name))
+    if not failing:
+        return Reading(False, "no schedule's last run failed" if rule.schedule is None else "its last run did not fail")
+    more = f", and that of {len(failing) - 1} more" if len(failing) > 1 else ""
+    return Reading(True, f"the last run of the schedule {failing[0]} failed{more}")
+
+
 _LOOKS: Mapping[Condition, Callable[[AlertRule, Seen], Reading]] = {
     Condition.BACKLOG_AGE: _backlog_age,
     Condition.FAILURE_RATE: _failure_rate,
     Condition.NO_WORKER: _no_worker,
     Condition.LOST_WORKERS: _lost_workers,
+    Condition.FAILED_SCHEDULE: _failed_schedule,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -111,7 +111,18 @@ async def see(engine: Engine, file: AlertFile) -> Seen:
         attempts={window: await _attempts(engine, window) for window in windows},
         live=[each.names for each in workers if worker_state(each, dead_after) is WorkerState.LIVE],
         lost=[each.seconds_since_seen - dead_after for each in lost],
+        failing=await _failing(engine, file),
     )
+
+
+async def _failing(engine: Engine, file: AlertFile) -> Collection[str]:
+    """Only where a rule asks for it: it reads tasks."""
+    rules = [rule for rule in file.rules if rule.when is Condition.FAILED_SCHEDULE]
+    if not rules:
+        return ()
+    wanted = {rule.schedule for rule in rules}
+    schedules = await engine.schedules.all()
+    return await engine.schedules.failing([each for each in schedules if None in wanted or each.name in wanted])
 
 
 async def _attempts(engine: Engine, window: float) -> Mapping[str, Attempts]:

@@ -20,6 +20,7 @@ from tasklib.core.errors import TRANSIENT, InvalidOption, ScheduleConflict, Sche
 from tasklib.core.options import check_name, check_run_at
 from tasklib.core.registry import TaskType
 from tasklib.core.schedules import Definition, Schedule, ScheduleWrite, fire, task_by_hand, task_of
+from tasklib.core.task import TaskState
 from tasklib.engine import task_log
 from tasklib.engine.submission import Call, new_ids, template
 from tasklib.stores.protocol import ScheduleStore
@@ -40,6 +41,7 @@ OPTIONS = frozenset({"max_retries", "timeout_seconds", "priority", "tags", "retr
 MOST_PREVIEWED = 100
 _TRIES = 100
 _BATCH = 1000
+_UNDER_WAY = (TaskState.PENDING, TaskState.RUNNING)
 
 
 class Schedules:
@@ -55,6 +57,15 @@ class Schedules:
 
     async def all(self) -> list[Schedule]:
         return await (await self._store()).schedules()
+
+    async def failing(self, schedules: Sequence[Schedule]) -> set[str]:
+        """Names of those whose latest run has failed; while it is under way, of those whose run before it has."""
+        made = {each.name: [run.task_id for run in each.runs if run.created][-2:] for each in schedules}
+        ids = [task_id for latest in made.values() for task_id in latest]
+        found = await (await self._engine.store()).get(ids) if ids else []
+        ended = {task.id: task.state for task in found if task is not None and task.state not in _UNDER_WAY}
+        latest_ends = {name: [ended[each] for each in latest if each in ended][-1:] for name, latest in made.items()}
+        return {name for name, end in latest_ends.items() if end == [TaskState.FAILED]}
 
     async def get(self, name: str) -> Schedule:
         found = await (await self._store()).schedules([check_name(name)])

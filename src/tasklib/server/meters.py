@@ -34,6 +34,11 @@ class Meters:
         self.buckets: dict[str, list[int]] = {}
         """By type: how many attempts fell into each bucket of the latency histogram."""
         self.run_ms: dict[str, int] = {}
+        self.waited: dict[str, list[int]] = {}
+        """The same of the times that tasks waited for their first start."""
+        self.waited_ms: dict[str, int] = {}
+        self.arrived: Counter[str] = Counter()
+        """By type; known with each sample of the janitor."""
         self.submits: Counter[str] = Counter()
         """Tasks that were created through this server, by type. Nobody else's are known."""
 
@@ -48,8 +53,8 @@ class Meters:
         """Adds by how much each minute has grown since it was read before."""
         cells: dict[_Cell, tuple[int, int]] = {}
         for point in points:
-            if point.state in (ARRIVED, WAITED):
-                continue
+            if point.state == ARRIVED and not point.name:
+                continue  # of all types together
             cell = (point.minute, point.name, point.state, point.bucket)
             count, run_ms = cells.get(cell, (0, 0))
             cells[cell] = (count + point.count, run_ms + point.run_ms)
@@ -59,11 +64,16 @@ class Meters:
             grown = max(0, count - before)
             if not grown:
                 continue
-            self.finished[name, state] = self.finished.get((name, state), 0) + grown
+            if state == ARRIVED:
+                self.arrived[name] += grown
+                continue
+            buckets, sums = (self.waited, self.waited_ms) if state == WAITED else (self.buckets, self.run_ms)
+            if state != WAITED:
+                self.finished[name, state] = self.finished.get((name, state), 0) + grown
             if bucket != UNTIMED:
-                counts = self.buckets.setdefault(name, [0] * (len(LATENCY_BOUNDS_MS) + 1))
+                counts = buckets.setdefault(name, [0] * (len(LATENCY_BOUNDS_MS) + 1))
                 counts[min(bucket, len(LATENCY_BOUNDS_MS))] += grown
-                self.run_ms[name] = self.run_ms.get(name, 0) + max(0, run_ms - before_ms)
+                sums[name] = sums.get(name, 0) + max(0, run_ms - before_ms)
         if cells:
             oldest = max(cell[0] for cell in cells) - _REMEMBERED
             self._seen = {cell: value for cell, value in {**self._seen, **cells}.items() if cell[0] >= oldest}

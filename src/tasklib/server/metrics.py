@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
@@ -30,6 +30,7 @@ async def metrics(service: Served) -> PlainTextResponse:
     """Metrics for Prometheus."""
     await service.meters.refresh()
     stats = await service.engine.stats()
+    schedules = (await service.engine.schedules.all())[:MOST_SCHEDULES]
     lines = [
         *_depth(stats),
         *_totals(service.meters),
@@ -37,7 +38,7 @@ async def metrics(service: Served) -> PlainTextResponse:
         *_latency(service.meters),
         *_workers(await service.engine.workers(), service.dead_after),
         *_controls(await service.engine.controls(), stats),
-        *_schedules(await service.engine.schedules.all()),
+        *_schedules(schedules, await service.engine.schedules.failing(schedules)),
     ]
     return PlainTextResponse("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
@@ -66,6 +67,9 @@ def _totals(meters: Meters) -> Iterator[str]:
 
 
 def _submits(meters: Meters) -> Iterator[str]:
+    yield from head("tasklib_arrived_total", "counter", "Tasks that came, or were retried by hand; told once a minute.")
+    for name, count in sorted(meters.arrived.items()):
+        yield line("tasklib_arrived_total", count, type=name)
     yield from head("tasklib_http_submits_total", "counter", "Tasks that were created through this server, by type.")
     for name, count in sorted(meters.submits.items()):
         yield line("tasklib_http_submits_total", count, type=name)
@@ -76,6 +80,10 @@ def _latency(meters: Meters) -> Iterator[str]:
     yield from head(metric, "histogram", "How long handlers took.")
     for name, counts in sorted(meters.buckets.items()):
         yield from histogram(metric, counts, meters.run_ms.get(name, 0) / 1000, type=name)
+    metric = "tasklib_wait_seconds"
+    yield from head(metric, "histogram", "How long tasks had been due when their first attempt began; told at its end.")
+    for name, counts in sorted(meters.waited.items()):
+        yield from histogram(metric, counts, meters.waited_ms.get(name, 0) / 1000, type=name)
 
 
 def _workers(workers: list[WorkerInfo], dead_after: float) -> Iterator[str]:
@@ -109,9 +117,11 @@ def _controls(controls: Mapping[str, Controls], stats: Mapping[str, NameStats]) 
         yield line("tasklib_concurrency_used", running, type=name)
 
 
-def _schedules(schedules: Sequence[Schedule]) -> Iterator[str]:
+def _schedules(shown: Sequence[Schedule], failing: Collection[str]) -> Iterator[str]:
     """A queue may have one for each customer: those that come first by name."""
-    shown = schedules[:MOST_SCHEDULES]
+    yield from head("tasklib_schedule_failing", "gauge", "1 where the latest run that ended has failed.")
+    for each in shown:
+        yield line("tasklib_schedule_failing", int(each.name in failing), schedule=each.name)
     yield from head("tasklib_schedule_last_fire_timestamp_seconds", "gauge", "When a schedule was last fired.")
     for each in shown:
         if each.runs:
