@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import cancels, plan, wire
+from benchmarks import cancels, plan, schedules, wire
 from benchmarks.book import Book
 
 
@@ -78,6 +78,10 @@ def checks(book: Book) -> Iterator[Check]:
         yield Check(15, f"{name}, p50", book.values(name, "p50"), 20, False, "ms")
         yield Check(15, f"{name}, p99", book.values(name, "p99"), 200, False, "ms")
     yield from _pages(book)
+    for engine in schedules.ENGINES:
+        name = schedules.name_of(engine)
+        yield Check(19, f"{name}: late by, p99", book.values(name, "p99"), 250, False, "ms")
+        yield Check(19, f"{name}: share of a core in between", book.values(name, "cpu"), 1, False, "%")
 
 
 def _latency(book: Book) -> Iterator[Check]:

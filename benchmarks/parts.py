@@ -8,6 +8,7 @@ from benchmarks.crowded import crowded
 from benchmarks.limits import limits
 from benchmarks.pages_case import pages
 from benchmarks.rest import rest
+from benchmarks.schedules import schedules
 from benchmarks.worker_cost import idle, memory
 
 EVERY_ROUND: dict[str, Case] = {
@@ -19,4 +20,11 @@ EVERY_ROUND: dict[str, Case] = {
     "limits": limits,
     "crowded": crowded,
 }
-ONCE: dict[str, Case] = {"costs": costs, "claimers": claimers, "idle": idle, "memory": memory, "pages": pages}
+ONCE: dict[str, Case] = {
+    "costs": costs,
+    "claimers": claimers,
+    "idle": idle,
+    "memory": memory,
+    "schedules": schedules,
+    "pages": pages,
+}
