@@ -92,7 +92,8 @@ def _share_of_a_core(pid: int, seconds: float) -> float:
 
 def _used(pid: int) -> float:
     processes = [each for each in psutil.process_iter(["name"]) if each.pid == pid or each.info["name"] == "postgres"]
-    return float(sum(sum(each.cpu_times()[:2]) for each in processes))
+    # With that of children which have ended: the server ends connections that are not used.
+    return float(sum(sum(each.cpu_times()[:4]) for each in processes))
 
 
 def _sleep_until(instant: float) -> None:
