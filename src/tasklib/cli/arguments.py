@@ -48,6 +48,17 @@ TaskId = Annotated[
         parser=task_id, metavar="ID", help="The task's id.", show_default=False, autocompletion=completion.task_ids
     ),
 ]
+TaskName = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help="The task's name.", show_default=False, autocompletion=completion.task_names),
+]
+TaskArguments = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help=f"Its arguments: {PAIR_HELP}.", show_default=False)
+]
+Payload = Annotated[
+    str | None,
+    typer.Option("--payload", "-p", metavar="JSON", help="All arguments as one JSON value; - reads it from stdin."),
+]
 TaskIds = Annotated[
     list[UUID] | None,
     typer.Argument(

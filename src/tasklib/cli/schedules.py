@@ -11,8 +11,7 @@ from uuid import UUID
 
 import typer
 
-from tasklib.cli import completion
-from tasklib.cli.arguments import PAIR_HELP, Tags, pairs
+from tasklib.cli.arguments import Payload, Tags, TaskArguments, TaskName, pairs
 from tasklib.cli.command import command
 from tasklib.cli.help import PlainGroup
 from tasklib.cli.output import Column
@@ -131,20 +130,9 @@ def show(session: Session, name: Name) -> None:
 def add(
     session: Session,
     name: Name,
-    task: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASK", help="The task's name.", show_default=False, autocompletion=completion.task_names
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help=f"Its arguments: {PAIR_HELP}.", show_default=False),
-    ] = None,
-    payload: Annotated[
-        str | None,
-        typer.Option("--payload", "-p", metavar="JSON", help="All arguments as one JSON value; - reads it from stdin."),
-    ] = None,
+    task: TaskName,
+    arguments: TaskArguments = None,
+    payload: Payload = None,
     cron: Annotated[
         str | None,
         typer.Option(metavar="FIELDS", help="Minute, hour, day of month, month, day of week; or @daily and the like."),

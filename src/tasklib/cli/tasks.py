@@ -12,8 +12,20 @@ from uuid import UUID
 import typer
 from rich.text import Text
 
-from tasklib.cli import completion, record
-from tasklib.cli.arguments import PAIR_HELP, Names, States, Tags, TaskId, chosen, pairs, task_id
+from tasklib.cli import record
+from tasklib.cli.arguments import (
+    PAIR_HELP,
+    Names,
+    Payload,
+    States,
+    Tags,
+    TaskArguments,
+    TaskId,
+    TaskName,
+    chosen,
+    pairs,
+    task_id,
+)
 from tasklib.cli.command import command
 from tasklib.cli.detail import detail
 from tasklib.cli.exits import Exit
@@ -55,20 +67,9 @@ def register(app: typer.Typer) -> None:
 
 def submit(
     session: Session,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="The task's name.", show_default=False, autocompletion=completion.task_names
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="KEY=VALUE", help=f"Its arguments: {PAIR_HELP}.", show_default=False),
-    ] = None,
-    payload: Annotated[
-        str | None,
-        typer.Option("--payload", "-p", metavar="JSON", help="All arguments as one JSON value; - reads it from stdin."),
-    ] = None,
+    name: TaskName,
+    arguments: TaskArguments = None,
+    payload: Payload = None,
     delay: Annotated[
         float | None,
         typer.Option(parser=duration, metavar="DURATION", help="Not before this time has passed: 90s, 5m, 2h."),
@@ -177,10 +178,7 @@ def copy_task(
         list[str] | None,
         typer.Argument(metavar="KEY=VALUE", help=f"Arguments to change: {PAIR_HELP}.", show_default=False),
     ] = None,
-    payload: Annotated[
-        str | None,
-        typer.Option("--payload", "-p", metavar="JSON", help="All arguments anew, as one JSON value; - reads stdin."),
-    ] = None,
+    payload: Payload = None,
     module: Annotated[
         list[str] | None,
         typer.Option("--module", "-m", metavar="MODULE", help="Where the task is defined: checks the arguments."),
