@@ -40,6 +40,7 @@ from tests.conformance.closing import Closing
 from tests.conformance.controls import ControlsKept
 from tests.conformance.deleting import Deleting
 from tests.conformance.due import DueTimes
+from tests.conformance.failures import LatestFailures
 from tests.conformance.figures import Figures
 from tests.conformance.filters import Filters
 from tests.conformance.guards import Guards
@@ -49,7 +50,6 @@ from tests.conformance.leases import Leases
 from tests.conformance.limits import ConcurrencyLimits, RateLimits
 from tests.conformance.lists import Lists
 from tests.conformance.lost import LostLeases
-from tests.conformance.outliers import Outliers
 from tests.conformance.pausing import Pausing
 from tests.conformance.prefetch import Prefetch
 from tests.conformance.races import Races
@@ -98,7 +98,7 @@ class StoreSuite(
     Waited,
     Arrivals,
     Versions,
-    Outliers,
+    LatestFailures,
     Workers,
     ControlsKept,
     Pausing,

@@ -19,7 +19,7 @@ from tests.conformance.builders import (
 )
 
 
-class Outliers:
+class LatestFailures:
     async def test_the_latest_failures_by_their_end(self, store: Store) -> None:
         early, late = await submit_several(store, 2)
         other = await submit(store, "other")

@@ -27,10 +27,10 @@ from tasklib.server import (
     docs,
     events,
     export,
+    failures,
     health,
     login,
     metrics,
-    outliers,
     schedules,
     series,
     tasks,
@@ -55,7 +55,7 @@ VERSION = "1"
 """Of the API."""
 
 ROUTERS = (
-    *(bulk, controls, export, tasks, claims, health, login, types, schedules, workers, series, outliers, events),
+    *(bulk, controls, export, tasks, claims, health, login, types, schedules, workers, series, failures, events),
     *(metrics, dashboard),
 )
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`. What programs ask for comes before

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tasklib.core.decide import LATENCY_BOUNDS_MS, UNTIMED
 from tasklib.engine.engine import Engine
-from tasklib.server.schemas import Bucket, Distribution
+from tasklib.server.figure_schemas import Bucket, Distribution
 from tasklib.stores.samples import ARRIVED, WAITED
 from tasklib.stores.values import Point
 

@@ -11,7 +11,8 @@ from tasklib.core.error_group import ErrorGroup, group_of, last_line
 from tasklib.core.redact import mask_text
 from tasklib.server.docs import problems
 from tasklib.server.fields import Name
-from tasklib.server.schemas import FailureGroup, Failures, RequestModel
+from tasklib.server.figure_schemas import FailureGroup, Failures
+from tasklib.server.schemas import RequestModel
 from tasklib.server.service import Served
 from tasklib.stores.values import ERROR_END, Failure
 

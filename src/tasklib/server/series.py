@@ -13,7 +13,8 @@ from tasklib.core.decide import UNTIMED
 from tasklib.server.distributions import Times
 from tasklib.server.docs import problems
 from tasklib.server.fields import Instant, Name
-from tasklib.server.schemas import RequestModel, Series, SeriesPoint, VersionMark
+from tasklib.server.figure_schemas import Series, SeriesPoint, VersionMark
+from tasklib.server.schemas import RequestModel
 from tasklib.server.service import Served, Service
 from tasklib.stores.samples import ARRIVED, WAITED
 from tasklib.stores.values import Age, Point
