@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,34 @@ class Client:
         seconds = self._each(range(self.sent + warm, self.sent + count))
         self.sent += count
         return (count - warm) / seconds
+
+    def together(self, count: int) -> float:
+        """Tasks a second, one at a time from each of `clients` coroutines or threads."""
+        send, clients = self.contender.send, self.contender.options["clients"]
+        began = time.perf_counter()
+        if inspect.iscoroutinefunction(send):
+            numbers = iter(range(self.sent, self.sent + count))
+
+            async def client() -> None:
+                for number in numbers:
+                    await send(number)
+
+            async def all_of_them() -> None:
+                await asyncio.gather(*(client() for _ in range(clients)))
+
+            self.runner.run(all_of_them())
+        else:
+
+            def thread(own: range) -> None:
+                for number in own:
+                    send(number)
+
+            with ThreadPoolExecutor(clients) as threads:
+                shares = (range(self.sent + each, self.sent + count, clients) for each in range(clients))
+                list(threads.map(thread, shares))
+        seconds = time.perf_counter() - began
+        self.sent += count
+        return count / seconds
 
     def bulk(self, count: int, size: int) -> float:
         """Tasks a second, in batches."""

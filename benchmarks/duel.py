@@ -1,7 +1,7 @@
 """Several contenders at once, a few tasks each in turns: for what depends on the disk's mood from second to second.
 
-Submits one at a time, and the latency of single tasks on an idle queue. All have their stores and workers open all the
-time; only one of them is sent tasks at any moment.
+Submits, one at a time and from many clients at once, and the latency of single tasks on an idle queue. All have their
+stores and workers open all the time; only one of them is sent tasks at any moment.
 """
 
 import statistics
@@ -22,6 +22,12 @@ def submits(entries: Sequence[Entry], stage: Stage, book: Book, number: int, chu
     """Notes `alternating submit`, tasks a second."""
     for entry, rates in _in_turns(entries, stage, book, chunks, ("submit", size)):
         book.note(entry.name, "alternating submit", number, statistics.harmonic_mean(rates))
+
+
+def together(entries: Sequence[Entry], stage: Stage, book: Book, number: int, chunks: int, size: int) -> None:
+    """Notes `together`, tasks a second: as many clients at once as the entry has."""
+    for entry, rates in _in_turns(entries, stage, book, chunks, ("together", size)):
+        book.note(entry.name, "together", number, statistics.harmonic_mean(rates))
 
 
 def latencies(entries: Sequence[Entry], stage: Stage, book: Book, number: int, chunks: int, size: int) -> None:

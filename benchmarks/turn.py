@@ -53,6 +53,8 @@ class Entry:
     packages: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
     workers: int = 1
+    source: Path | None = None
+    """Where tasklib itself is imported from; None: this checkout."""
 
 
 def take(entry: Entry, url: str, folder: Path, before_drain: Any = None) -> tuple[dict[str, float], str]:
@@ -168,11 +170,17 @@ def _start(entry: Entry, url: str, starts: Path, log: Any, *role: str, **streams
     return subprocess.Popen(
         command,
         cwd=ROOT,
-        env={**os.environ, VARIABLE: str(starts), "PYTHONWARNINGS": "ignore"},
+        env=environment(entry.source, {VARIABLE: str(starts), "PYTHONWARNINGS": "ignore"}),
         stderr=log,
         start_new_session=True,
         **{"stdin": subprocess.DEVNULL, "stdout": log, **streams},
     )
+
+
+def environment(source: Path | None, variables: dict[str, str]) -> dict[str, str]:
+    """Of a child process that imports tasklib from there, and keeps what it has compiled."""
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**own, **variables, **({} if source is None else {"PYTHONPATH": str(source)})}
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

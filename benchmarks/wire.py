@@ -4,27 +4,34 @@ Counted are the bytes of the answers as a browser gets them, compressed. The vie
 the stream open, and reads the list anew, with the tag that it has, once a second. Alone:
 
     python -m benchmarks.wire --seconds 10
+
+Beside the code of another revision, which is taken out of the repository and built for this (needs git and the
+development tools):
+
+    python -m benchmarks.wire --before v0.1
 """
 
 import argparse
 import asyncio
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from benchmarks.revision import ROOT, take_out
 from benchmarks.stage import remove_sqlite
 from tasklib import Config
-from tasklib.core.options import SubmitOptions
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
-from tasklib.engine.submission import Call
 from tasklib.server import ServerSettings, create_app, dashboard
 
 TOKEN = "a-token-for-the-benchmark"
@@ -53,7 +60,7 @@ class Wire:
 
 
 class Counted:
-    """Around the application: how many bytes of answers left it, by path."""
+    """Around the application: how many bytes of answers to a reader left it, by path."""
 
     def __init__(self, app: Any) -> None:
         self.app = app
@@ -61,7 +68,7 @@ class Counted:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async def counting(message: Any) -> None:
-            if message["type"] == "http.response.body":
+            if message["type"] == "http.response.body" and scope["method"] == "GET":
                 self.bytes[scope["path"]] = self.bytes.get(scope["path"], 0) + len(message.get("body", b""))
             await send(message)
 
@@ -74,10 +81,10 @@ async def measure(url: str, seconds: float) -> list[Wire]:
     app = Counted(create_app(engine, registry=Registry(), settings=settings))
     headers = {"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": "gzip, br"}
     try:
-        await _fill(engine)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://localhost", headers=headers, timeout=60
         ) as client:
+            await _fill(client)
             found = [Wire(FIRST_LOAD, await _first_load(app, client))]
             for what, query in (
                 ("a list of 50 huge tasks", ""),
@@ -85,10 +92,11 @@ async def measure(url: str, seconds: float) -> list[Wire]:
                 ("the same, searched for a word", "&word=type_7"),
             ):
                 app.bytes.clear()
-                await client.get(f"/api/tasks?limit=50{query}")
-                found.append(Wire(what, sum(app.bytes.values())))
+                answer = await client.get(f"/api/tasks?limit=50{query}")
+                if answer.status_code == 200:  # an older revision may not know it
+                    found.append(Wire(what, sum(app.bytes.values())))
             app.bytes.clear()
-            await _view(engine, client, seconds)
+            await _view(client, seconds)
             return [
                 *found,
                 Wire(f"the stream of {TYPES} types", app.bytes["/api/events"], seconds),
@@ -98,15 +106,16 @@ async def measure(url: str, seconds: float) -> list[Wire]:
         await engine.close()
 
 
-async def _fill(engine: Engine) -> None:
+async def _fill(client: httpx.AsyncClient) -> None:
     for number in range(max(TASKS, TYPES)):
-        await _submit(engine, number, HUGE if number >= TYPES - TASKS else 10)
+        await _submit(client, number, HUGE if number >= TYPES - TASKS else 10)
 
 
-async def _submit(engine: Engine, number: int, size: int) -> None:
+async def _submit(client: httpx.AsyncClient, number: int, size: int) -> None:
     document = random.Random(number).randbytes(size // 2).hex()
     payload = {"order": number, "document": document}
-    await engine.submit(Call(f"type_{number % TYPES}", payload, SubmitOptions(tags={"customer": number}), None))
+    body = {"type": f"type_{number % TYPES}", "payload": payload, "options": {"tags": {"customer": number}}}
+    (await client.post("/api/tasks", json=body)).raise_for_status()
 
 
 async def _first_load(app: Counted, client: httpx.AsyncClient) -> int:
@@ -126,14 +135,14 @@ def _needed(manifest: dict[str, Any], key: str) -> Iterator[str]:
         yield from _needed(manifest, imported)
 
 
-async def _view(engine: Engine, client: httpx.AsyncClient, seconds: float) -> None:
+async def _view(client: httpx.AsyncClient, seconds: float) -> None:
     """The stream, and the list as often as the page reads it: once a second while something changes."""
     tag = ""
 
     async def read() -> None:
         nonlocal tag
         answer = await client.get("/api/tasks?limit=50", headers={"If-None-Match": tag} if tag else {})
-        tag = answer.headers["etag"]
+        tag = answer.headers.get("etag", "")
 
     async def list_page() -> None:
         while True:
@@ -143,7 +152,7 @@ async def _view(engine: Engine, client: httpx.AsyncClient, seconds: float) -> No
     async def traffic() -> None:
         number = TYPES
         while True:
-            await _submit(engine, number, HUGE)
+            await _submit(client, number, HUGE)
             number += 1
             await asyncio.sleep(EVERY_SECONDS)
 
@@ -154,20 +163,44 @@ async def _view(engine: Engine, client: httpx.AsyncClient, seconds: float) -> No
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def table(found: list[Wire]) -> str:
-    return "\n".join(["| what a viewer pulls | |", "|---|--:|", *(f"| {each.what} | {each.shown} |" for each in found)])
+def table(found: list[Wire], before: list[Wire] | None = None) -> str:
+    if before is None:
+        rows = [f"| {each.what} | {each.shown} |" for each in found]
+        return "\n".join(["| what a viewer pulls | |", "|---|--:|", *rows])
+    was = {each.what: each.shown for each in before}
+    rows = [f"| {each.what} | {was.get(each.what, '')} | {each.shown} |" for each in found]
+    return "\n".join(["| what a viewer pulls | before | now |", "|---|--:|--:|", *rows])
+
+
+def measure_before(revision: str, seconds: float) -> list[Wire]:
+    """The same by the code of another revision, its dashboard included."""
+    with tempfile.TemporaryDirectory(prefix="tasklib-before-") as folder:
+        take_out(revision, Path(folder))
+        subprocess.run([sys.executable, "ui/build.py"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+        answer = subprocess.run(
+            [sys.executable, "-m", "benchmarks.wire", "--json", "--seconds", str(seconds)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(Path(folder, "src"))},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+    return [Wire(**each) for each in json.loads(answer)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Bytes on the wire of one viewer of the dashboard.")
     parser.add_argument("--seconds", type=float, default=10, help="how long the viewer looks (default 10)")
+    parser.add_argument("--before", metavar="REVISION", help="measure the code of this revision, too")
+    parser.add_argument("--json", action="store_true", help="as JSON")
     given = parser.parse_args()
+    before = measure_before(given.before, given.seconds) if given.before else None
     folder = Path(tempfile.mkdtemp(prefix="tasklib-wire-"))
     try:
-        print(table(asyncio.run(measure(f"sqlite:///{folder / 'wire.db'}", given.seconds))))
+        found = asyncio.run(measure(f"sqlite:///{folder / 'wire.db'}", given.seconds))
     finally:
         remove_sqlite(folder / "wire.db")
         shutil.rmtree(folder, ignore_errors=True)
+    print(json.dumps([asdict(each) for each in found]) if given.json else table(found, before))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Goals 12 and 13: what a worker costs that has nothing to do, and whether it holds on to memory."""
 
+import asyncio
 import re
 import tempfile
 import time
@@ -12,16 +13,21 @@ import psycopg
 
 from benchmarks import plan
 from benchmarks.cases import Run, Step
+from benchmarks.schedules import define
 from benchmarks.starts import Starts
 from benchmarks.turn import Entry, Sizes, TurnFailed, client, workers
+from tasklib import cron
 
 MEGABYTE = 1024 * 1024
 STARTS_WITHIN = 120.0
+IDLE = "idle worker"
+IDLE_WITH_SCHEDULES = "idle worker, 1,000 schedules that are not due"
 
 
 def idle(run: Run, number: int) -> Iterator[Step]:
     """Goal 12: statements and processor time of an idle worker."""
-    yield Step("idle worker", lambda: _idle(run, number, 10 if run.quick else 60))
+    for what in (IDLE, IDLE_WITH_SCHEDULES):
+        yield Step(what, lambda what=what: _idle(run, number, what, 10 if run.quick else 60))
 
 
 def memory(run: Run, number: int) -> Iterator[Step]:
@@ -32,19 +38,21 @@ def memory(run: Run, number: int) -> Iterator[Step]:
         yield Step("memory with many waiting, NATS", lambda: _with_waiting_on_nats(run, number, 100_000))
 
 
-def _idle(run: Run, number: int, seconds: int) -> None:
+def _idle(run: Run, number: int, what: str, seconds: int) -> None:
+    scheduled = what == IDLE_WITH_SCHEDULES
     # Counted in the server's log: its statistics of transactions come late, and lump in what is not ours.
     log = run.stage.folder / "postgres" / "log"
-    with _working(run, 1, {"concurrency": 100}, [], logged=True) as (process, _):
+    with _working(run, 1, {"concurrency": 100}, [], logged=True, scheduled=scheduled) as (process, _):
         time.sleep(6)  # past its first, busier moments
+        run.book.note("worker's memory", "at the start", number, process.memory_info().rss / MEGABYTE)
         size, used, began = log.stat().st_size, sum(process.cpu_times()[:2]), time.monotonic()
         time.sleep(seconds)
         took = time.monotonic() - began
         with log.open("rb") as file:
             file.seek(size)
             statements = len(re.findall(rb"LOG:  (?:execute|statement)", file.read()))
-        run.book.note("idle worker", "statements", number, statements / took)
-        run.book.note("idle worker", "cpu", number, 100 * (sum(process.cpu_times()[:2]) - used) / took)
+        run.book.note(what, "statements", number, statements / took)
+        run.book.note(what, "cpu", number, 100 * (sum(process.cpu_times()[:2]) - used) / took)
 
 
 def _over_many(run: Run, number: int, count: int) -> None:
@@ -99,6 +107,7 @@ def _working(
     *,
     engine: str = "postgres",
     logged: bool = False,
+    scheduled: bool = False,
 ) -> Iterator[tuple[psutil.Process, Starts]]:
     """One worker on a queue that was sent these tasks."""
     entry = Entry(plan.OURS, "ours.queue:Tasklib", engine, Sizes(0, 0), options=options)
@@ -110,6 +119,8 @@ def _working(
         ask = stack.enter_context(client(entry, url, file, log))
         for command in (("prepare",), ("open",), *commands, ("close",)):
             ask(*command)
+        if scheduled:
+            asyncio.run(define(url, cron("0 0 29 2 *")))  # on a day in years
         if logged:
             with psycopg.connect(run.stage.postgres, autocommit=True) as connection:
                 connection.execute(f"ALTER DATABASE {url.rpartition('/')[2]} SET log_statement = 'all'")

@@ -59,12 +59,13 @@ class Floor(Contender):
         self.insert = await self.connection.prepare(INSERT_AND_WAKE if self.options.get("wake") else INSERT)
 
     async def send(self, number: int) -> None:
-        await self.insert.fetchval(_id(), json.dumps({"number": number}))
+        await self.insert.fetchval(new_id(), json.dumps({"number": number}))
 
     async def send_many(self, numbers: Sequence[int]) -> None:
         now = datetime.now(UTC)
         rows = [
-            (_id(), "noop", "pending", json.dumps({"number": number}), "{}", now, now, now, True) for number in numbers
+            (new_id(), "noop", "pending", json.dumps({"number": number}), "{}", now, now, now, True)
+            for number in numbers
         ]
         await self.connection.copy_records_to_table("tasks", records=rows, columns=COLUMNS)
 
@@ -108,7 +109,7 @@ class _Loop:
             await complete.fetch([row["id"] for row in rows], [row["version"] for row in rows], results)
 
 
-def _id() -> UUID:
+def new_id() -> UUID:
     return uuid7(time.time_ns() // 1_000_000, 0, int.from_bytes(os.urandom(8)))
 
 

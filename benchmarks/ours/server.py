@@ -16,6 +16,7 @@ from tasklib.server.service import Served
 
 TOKEN = "a-token-for-the-benchmark"
 ID = "0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10"
+CREATED = "2026-01-31T12:00:00Z"
 
 
 class Server(Contender):
@@ -27,11 +28,11 @@ class Server(Contender):
 
         @app.post("/api/constant", status_code=201, response_model=Submitted)
         async def post_constant(given: Submit, service: Served) -> Any:
-            return {"id": ID, "type": given.type, "status": "pending", "createdAt": "2026-01-31T12:00:00Z"}
+            return {"id": ID, "type": given.type, "status": "pending", "createdAt": CREATED, "validated": True}
 
         @app.get("/api/constant")
         async def get_constant(service: Served) -> Any:
-            return {"id": ID, "type": "noop", "status": "pending", "createdAt": "2026-01-31T12:00:00Z"}
+            return {"id": ID, "type": "noop", "status": "pending", "createdAt": CREATED}
 
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
         uvicorn.run(app, host="127.0.0.1", port=self.options["port"], log_level="warning", access_log=False)

@@ -20,7 +20,7 @@ async def noop(context: Any, number: int) -> int:
 class Peer(Contender):
     settings = (
         "max_jobs 100, poll_delay 0.01 (default 0.5), results kept for an hour. It has no bulk enqueue: in bulk, 100 "
-        "enqueues at a time. Redis writes nothing to disk."
+        "enqueues at a time."
     )
 
     async def open(self) -> None:

@@ -14,7 +14,7 @@ from benchmarks.starts import mark
 class Peer(Contender):
     settings = (
         "prefork pool with a process for each core, worker_prefetch_multiplier 100, no gossip, mingle or heartbeat, "
-        "results stored in Redis. Redis writes nothing to disk."
+        "results stored in Redis."
     )
 
     def open(self) -> None:

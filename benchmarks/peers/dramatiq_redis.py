@@ -17,8 +17,7 @@ from benchmarks.starts import mark
 
 class Peer(Contender):
     settings = (
-        "one process with 8 threads (its default), results stored in Redis. It has no bulk enqueue: one at a time. "
-        "Redis writes nothing to disk."
+        "one process with 8 threads (its default), results stored in Redis. It has no bulk enqueue: one at a time."
     )
 
     def open(self) -> None:

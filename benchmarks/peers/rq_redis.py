@@ -16,10 +16,7 @@ def noop(number: int) -> int:
 
 
 class Peer(Contender):
-    settings = (
-        "SimpleWorker (no fork for each job), enqueue_many in bulk, results kept for an hour. Redis writes nothing to "
-        "disk."
-    )
+    settings = "SimpleWorker (no fork for each job), enqueue_many in bulk, results kept for an hour."
 
     def open(self) -> None:
         self.queue = _queue(self.url)

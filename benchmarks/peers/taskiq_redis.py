@@ -13,10 +13,7 @@ from benchmarks.starts import mark
 
 
 class Peer(Contender):
-    settings = (
-        "list queue, 100 tasks at once, results stored in Redis. It has no bulk enqueue: in bulk, 100 at a time. Redis "
-        "writes nothing to disk."
-    )
+    settings = "list queue, 100 tasks at once, results stored in Redis. It has no bulk enqueue: in bulk, 100 at a time."
 
     async def open(self) -> None:
         self.broker, self.noop = _broker(self.url)
