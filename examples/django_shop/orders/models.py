@@ -1,0 +1,7 @@
+from django.db import models
+
+
+class Order(models.Model):
+    email = models.EmailField()
+    paid = models.BooleanField(default=False)
+    confirmed = models.BooleanField(default=False)
