@@ -9,16 +9,44 @@ import secrets
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from typing_extensions import TypedDict
 
-from tasklib import Snooze, current_task, task
+from tasklib import Middleware, RunningTask, Snooze, TaskEvent, current_task, task
 from tests.chaos.history import from_environment
 
 ERRAND = "errand"
 """The type that agents claim by hand; no worker serves it."""
 
 history = from_environment()
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+
+
+class Witness(Middleware):
+    """Notes what it is told, and lets handlers see that it is around them."""
+
+    @contextmanager
+    def around(self, task: RunningTask) -> Iterator[None]:
+        token = _inside.set(True)
+        try:
+            yield
+        finally:
+            _inside.reset(token)
+
+    def on_completed(self, event: TaskEvent) -> None:
+        history.note("told", kind="completed", id=str(event.id))
+
+    def on_failed(self, event: TaskEvent) -> None:
+        history.note("told", kind="failed", id=str(event.id))
+
+    def on_retry(self, event: TaskEvent) -> None:
+        history.note("told", kind="retry", id=str(event.id))
+
+    def on_cancelled(self, event: TaskEvent) -> None:
+        history.note("told", kind="cancelled", id=str(event.id))
 
 
 class Done(TypedDict):
@@ -28,7 +56,7 @@ class Done(TypedDict):
 def begin() -> str:
     mark = secrets.token_hex(8)
     now = current_task()
-    history.note("start", id=str(now.id), attempt=now.attempt, mark=mark)
+    history.note("start", id=str(now.id), attempt=now.attempt, mark=mark, around=_inside.get())
     return mark
 
 
@@ -52,6 +80,39 @@ def work(number: int) -> Done:
 async def work_async(number: int) -> Done:
     mark = begin()
     await asyncio.to_thread(rest, random.uniform(0, 0.02))
+    return end(mark)
+
+
+@task
+def gather(parts: list[Done]) -> Done:
+    """Waits for others, and gets what they returned."""
+    mark = begin()
+    assert all(part["mark"] for part in parts)
+    return end(mark)
+
+
+@task
+def only(number: int) -> Done:
+    """Unique by keys that many submit."""
+    mark = begin()
+    rest(random.uniform(0, 0.1))
+    return end(mark)
+
+
+@task
+def tick(seconds: float) -> Done:
+    """Of a schedule."""
+    mark = begin()
+    rest(seconds)
+    return end(mark)
+
+
+@task(max_retries=0)
+def coin(number: int) -> Done:
+    """The head of a flow, which loses it what it needs every other time, until somebody tries it again."""
+    mark = begin()
+    if random.random() < 0.5:
+        raise RuntimeError("tails")
     return end(mark)
 
 

@@ -6,11 +6,14 @@ the accounts and the rows that are left are held against each other.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from itertools import pairwise
 
 from tests.chaos.story import Move, Story, mark_of
 
 OVER = {"completed", "failed", "cancelled"}
+LOST = {"failed", "cancelled"}
+"""Over, and not what a task that needs its success waits for."""
 MOVES = {
     ("pending", "running"),
     ("waiting", "running"),
@@ -78,6 +81,8 @@ def one_outcome(story: Story) -> Iterator[str]:
         for before, after in pairwise(moves):
             if before.phase not in OVER or after.op == "delete" or after.version == before.version:
                 continue
+            if _revived(story, before, after):
+                continue
             if before.phase != "failed" or (before.id, before.version) not in by_operator:
                 yield f"task {before.id} was {before.phase} and became {after.phase} without an operator's retry"
 
@@ -86,7 +91,9 @@ def legal_moves(story: Story) -> Iterator[str]:
     for moves in _by_library(story):
         for before, after in pairwise(moves):
             same = before.phase == after.phase and before.version == after.version
-            if after.op == "update" and not same and (before.phase, after.phase) not in MOVES:
+            known = (before.phase, after.phase) in MOVES or _revived(story, before, after)
+            known = known or _replaced(story, before, after)
+            if after.op == "update" and not same and not known:
                 yield f"task {before.id} went from {before.phase} to {after.phase} at version {after.version}"
             if after.op == "delete" and after.phase not in OVER:
                 yield f"task {before.id} was deleted while {after.phase}"
@@ -197,7 +204,7 @@ def versions_grow(story: Story) -> Iterator[str]:
                 after.retry_count,
             )
             step = after.version - before.version
-            if step < 0 or (after.op == "update" and step != changed):
+            if step < 0 or (after.op == "update" and step != changed and not _replaced(story, before, after)):
                 yield f"task {after.id} went from version {before.version} to {after.version} ({after.phase})"
     seen: dict[str, list[tuple[str, int]]] = defaultdict(list)
     for reply in story.replies:
@@ -242,6 +249,196 @@ def rows_match_the_ledger(story: Story) -> Iterator[str]:
             yield f"task {row.id} is shown as {row.state} at version {row.version}; the ledger has {moves[-1]}"
 
 
+def after_all_it_waits_for(story: Story) -> Iterator[str]:
+    """What waits for others starts after they have ended as it needs them to. What has lost one of them is cancelled,
+    and what has lost none is not, unless somebody asked for it."""
+    stopped = {intent.id for intent in story.intents if intent.state == "cancelled"}
+    for task_id, (parents, on) in story.links.items():
+        if story.hands.intersection((task_id, *parents)) or task_id not in story.final:
+            continue
+        wanted = OVER if on == "end" else {"completed"}
+        for parent in parents:
+            ends = [move.at for move in story.moves.get(parent, ()) if move.phase in wanted]
+            for _, claim in story.claims(task_id)[:1]:
+                if not ends or ends[0] > claim.at:
+                    yield f"task {task_id} was claimed at {claim.at}, before task {parent} had ended"
+        row, left = story.final[task_id], [story.final.get(parent) for parent in parents]
+        lost = on == "success" and any(each is not None and each.phase in LOST for each in left)
+        if lost and row.started_at is None and row.phase != "cancelled":
+            yield f"task {task_id} is {row.phase}, and has lost what it waits for"
+        by_hand = task_id in stopped and row.cut_by is None
+        if not lost and row.phase == "cancelled" and not by_hand and None not in left:
+            yield f"task {task_id} is cancelled, and has lost nothing that it waits for"
+
+
+def cut_off_whole(story: Story) -> Iterator[str]:
+    """The end that loses a task what it needs cuts it off, and an operator's retry of what it lost makes it wait again:
+    with whatever follows from that, each in one transaction. So the next move of a child is its parent's doing."""
+    turns = {
+        parent: [
+            after
+            for before, after in pairwise(story.moves.get(parent, ()))
+            if after.op == "update" and (before.phase in LOST) != (after.phase in LOST)
+        ]
+        for parents, _ in story.links.values()
+        for parent in parents
+    }
+    for child, (parents, on) in story.links.items():
+        if on != "success" or story.hands.intersection((child, *parents)):
+            continue
+        doings = {turn.tx for parent in parents for turn in turns[parent]}
+        for turn in (turn for parent in parents for turn in turns[parent]):
+            lost = turn.phase in LOST
+            if not (_would_be_cut_off if lost else _would_be_revived)(story, child, turn):
+                continue
+            then = next((move for move in story.moves[child] if move.seq > turn.seq), None)
+            what = "cut off" if lost else "revived"
+            if then is None or (then.op == "update" and then.phase != ("cancelled" if lost else "pending")):
+                yield f"task {child} was not {what} when task {turn.id} became {turn.phase} at {turn.at}"
+            elif child in story.together and (then.cut_by or not lost) and then.tx not in doings | {None}:
+                yield f"task {child} was {what} in another transaction than task {turn.id} became {turn.phase}"
+
+
+def _would_be_cut_off(story: Story, child: str, turn: Move) -> bool:
+    now = _before(story, child, turn)
+    return now is not None and now.phase == "pending" and now.started_at is None
+
+
+def _would_be_revived(story: Story, child: str, turn: Move) -> bool:
+    """It was cut off, and has lost none of the others."""
+    now = _before(story, child, turn)
+    others = [_before(story, parent, turn) for parent in story.links[child][0] if parent != turn.id]
+    free = not any(each is not None and each.phase in LOST for each in others)
+    return now is not None and now.op != "delete" and now.cut_by is not None and free
+
+
+def _before(story: Story, task_id: str, turn: Move) -> Move | None:
+    """How it was at that time."""
+    return next((move for move in reversed(story.moves.get(task_id, [])) if move.seq < turn.seq), None)
+
+
+def nothing_waits_for_ever(story: Story) -> Iterator[str]:
+    """After a drain nothing waits for what is over."""
+    for row in story.final.values():
+        if row.phase != "pending" or row.waits == 0 or row.id in story.hands:
+            continue
+        parents, _ = story.links.get(row.id, ([], ""))
+        left = [story.final.get(parent) for parent in parents]
+        if all(each is None or each.phase in OVER for each in left):
+            yield f"task {row.id} waits for {row.waits} more, and all it waits for is over"
+
+
+def one_holder(story: Story) -> Iterator[str]:
+    """Of one type, one task has a unique key, until it starts or until it is over, and whoever was told that he has
+    joined another has joined one that had the key."""
+    holders: dict[tuple[str, str], str] = {}
+    held: dict[str, tuple[str, str]] = {}
+    ever: set[tuple[str, str, str]] = set()
+    for move in story.ledger:
+        before = held.pop(move.id, None)
+        if before is not None and holders.get(before) == move.id:
+            del holders[before]
+        if move.op == "delete" or move.unique_key is None:
+            continue
+        key = (move.name, move.unique_key)
+        other = holders.setdefault(key, move.id)
+        held[move.id] = key
+        ever.add((move.id, *key))
+        if other != move.id:
+            yield f"key {move.unique_key} is held by task {other} and by task {move.id} at {move.at}"
+    for key, count in Counter((row.name, row.unique_key) for row in story.final.values() if row.unique_key).items():
+        if count > 1:
+            yield f"key {key[1]} is left with {count} tasks"
+    for task_id, moves in story.moves.items():
+        rule = story.asked[task_id].rule if task_id in story.asked else None
+        if rule is not None and rule.until != "elapsed" and task_id not in story.hands:
+            yield from _keeps_its_key(moves, rule.until)
+    for joined in story.joined if story.has_ledger else ():
+        if (joined.id, joined.rule.name, joined.rule.key) not in ever:
+            yield f"a submit of key {joined.rule.key} was answered with task {joined.id}, which never had it"
+
+
+def _keeps_its_key(moves: list[Move], until: str) -> Iterator[str]:
+    started = over = False
+    for move in moves:
+        if move.op == "delete":
+            return
+        started, over = started or move.state == "running", over or move.phase in OVER
+        has = move.unique_key is not None
+        keeps = not over and not (until == "started" and started)
+        if keeps and not has:
+            yield f"task {move.id} gave its key up while {move.phase}, at version {move.version}"
+            return
+        if has and not keeps:
+            yield f"task {move.id} has its key although it is {move.phase}, at version {move.version}"
+            return
+
+
+def each_slot_once(story: Story) -> Iterator[str]:
+    """Each time of a schedule is fired once, whoever fires it; one that makes up for what it missed leaves none out."""
+    for (schedule, slot), count in Counter((each.schedule, each.slot) for each in story.fired).items():
+        if count > 1:
+            yield f"the time {slot} of {schedule} was fired {count} times"
+    stored = [moves[0].key for moves in story.moves.values()] or [row.key for row in story.final.values()]
+    for left in story.schedules:
+        head = f"schedule:{left.name}:"
+        texts = [key.removeprefix(head) for key in stored if key is not None and key.startswith(head)]
+        told = {each.slot for each in story.fired if each.schedule == left.name}
+        if len(told) > left.fired:
+            yield f"{left.name} counts {left.fired} times, {len(told)} were told as fired"
+        if not left.makes_up:
+            continue
+        slots = sorted(map(datetime.fromisoformat, texts))
+        for early, late in pairwise(slots):
+            if (late - early).total_seconds() != left.seconds:
+                yield f"{left.name} fired nothing between {early} and {late}"
+        if (len(slots), 0) != (left.fired, left.missed):
+            yield f"{left.name} counts {left.fired} times and {left.missed} missed; {len(slots)} are stored"
+
+
+def listeners_told_what_happened(story: Story) -> Iterator[str]:
+    """An event is of an end that is committed, once for each; and each run of a handler is inside the middleware."""
+    for start in story.starts:
+        if not start.around:
+            yield f"attempt {start.attempt} of task {start.id} ran outside of the middleware"
+    told = Counter(story.told)
+    for (task_id, kind), count in told.items():
+        if task_id in story.hands:
+            continue
+        phase = {"retry": "waiting"}.get(kind, kind)
+        if story.has_ledger:
+            into = pairwise(story.moves.get(task_id, ()))
+            happened = sum(after.phase == phase and after.version != before.version for before, after in into)
+        elif kind != "completed" or task_id not in story.final:
+            continue
+        else:
+            happened = story.final[task_id].phase == phase
+        if count > happened:
+            yield f"listeners heard {count} times that task {task_id} is {kind}, which happened {int(happened)} times"
+
+
+def asked_to_stop(story: Story) -> Iterator[str]:
+    """What runs and was asked to stop does not start again: it completes, or it is cancelled."""
+    for moves in _by_library(story):
+        for before, after in pairwise(moves):
+            ends = before.state == "running" and after.state != "running" and after.op == "update"
+            if ends and before.asked_at is not None and after.phase not in ("completed", "cancelled"):
+                yield f"task {after.id} was asked to stop at {before.asked_at} and became {after.phase}"
+
+
+def _replaced(story: Story, before: Move, after: Move) -> bool:
+    """A newer submit of its unique key has given it other arguments before it started."""
+    asked = story.asked.get(before.id)
+    may = asked is not None and asked.rule is not None and asked.rule.conflict == "replace"
+    waits = before.phase == after.phase and before.phase in ("pending", "waiting")
+    return may and waits and after.version == before.version + 1
+
+
+def _revived(story: Story, before: Move, after: Move) -> bool:
+    """What was cut off waits again when what it lost is tried again."""
+    return before.id in story.links and (before.phase, after.phase) == ("cancelled", "pending")
+
+
 def _by_library(story: Story) -> Iterator[list[Move]]:
     for task_id, moves in story.moves.items():
         if task_id not in story.hands:
@@ -262,4 +459,11 @@ RULES: dict[str, Rule] = {
     "versions only grow": versions_grow,
     "told the truth": told_the_truth,
     "rows match the ledger": rows_match_the_ledger,
+    "after all it waits for": after_all_it_waits_for,
+    "cut off and revived whole": cut_off_whole,
+    "nothing waits for ever": nothing_waits_for_ever,
+    "one holder of a unique key": one_holder,
+    "each slot once": each_slot_once,
+    "listeners told what happened": listeners_told_what_happened,
+    "asked to stop": asked_to_stop,
 }

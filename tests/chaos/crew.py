@@ -84,7 +84,12 @@ class Crew:
         member = Member(role, name, proxy, self._folder / f"{name}.log")
         member.log.touch()
         arguments = [role, name, json.dumps(settings), str(self._seed + self._number), str(concurrency)]
-        environment = {**os.environ, HISTORY: str(self._history.path), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+        environment = {
+            **os.environ,
+            HISTORY: str(self._history.path),
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+            "TASKLIB_MIDDLEWARE": "tests.chaos.app:Witness",  # child processes of workers have it from here, too
+        }
         command = [sys.executable, "-m", "tests.chaos.program", *arguments]
         member.process = _spawn(command, environment, None if closed_streams else member.log)
         self.members.append(member)

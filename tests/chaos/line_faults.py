@@ -53,12 +53,12 @@ async def lose_reply(world: World) -> None:
 
 @fault("cut before COMMIT", POSTGRES)
 async def lose_commit(world: World) -> None:
-    await lose(world, Proxy.lose_request, b"COMMIT")
+    await lose(world, Proxy.lose_request, b"COMMIT\0")
 
 
 @fault("reply to COMMIT lost", POSTGRES)
 async def lose_committed(world: World) -> None:
-    await lose(world, Proxy.lose_reply, b"COMMIT")
+    await lose(world, Proxy.lose_reply, b"COMMIT\0")
 
 
 @fault("latency", POSTGRES)

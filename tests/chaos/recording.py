@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tasklib import Config
 from tasklib.core.decide import Change, WriteResult
+from tasklib.core.schedules import ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
@@ -37,13 +38,44 @@ class RecordingStore:
         return getattr(self._store, name)
 
     async def insert(self, tasks: Sequence[NewTask], **more: Any) -> Sequence[Inserted]:
-        asked = [[str(task.id), task.idempotency_key, task.max_retries, task.delay_seconds] for task in tasks]
-        self._history.note("submitting", tasks=asked)
+        self._submitting(tasks)
+        links = [
+            [str(task.id), [str(each) for each in task.after.parents], task.after.on] for task in tasks if task.after
+        ]
+        if links:
+            self._history.note("links", tasks=links, batch=[str(task.id) for task in tasks])
         inserted = await self._store.insert(tasks, **more)
-        pairs = zip(tasks, inserted, strict=True)
-        told = [[str(kept.id), task.idempotency_key, kept.created, str(task.id)] for task, kept in pairs]
-        self._history.note("submitted", tasks=told)
+        self._submitted(tasks, inserted)
         return inserted
+
+    def _submitting(self, tasks: Sequence[NewTask]) -> None:
+        rows = [
+            [str(task.id), task.idempotency_key, task.max_retries, task.delay_seconds, _rule(task)] for task in tasks
+        ]
+        self._history.note("submitting", tasks=rows)
+
+    def _submitted(self, tasks: Sequence[NewTask], inserted: Sequence[Inserted]) -> None:
+        pairs = zip(tasks, inserted, strict=True)
+        rows = [[str(kept.id), task.idempotency_key, kept.created, str(task.id), kept.replaced] for task, kept in pairs]
+        self._history.note("submitted", tasks=rows)
+
+    async def write_schedules(self, writes: Sequence[ScheduleWrite], **more: Any) -> list[Sequence[Inserted] | None]:
+        """Each is stored or not for itself."""
+        for write in writes:
+            if write.tasks:
+                self._submitting(write.tasks)
+        answers = await self._store.write_schedules(writes, **more)
+        for write, inserted in zip(writes, answers, strict=True):
+            if inserted:
+                self._submitted(write.tasks, inserted)
+                slots = zip(write.tasks, write.slots, inserted, strict=True)
+                rows = [
+                    [write.schedule.name, slot.isoformat(), str(kept.id), kept.created]
+                    for task, slot, kept in slots
+                    if task.idempotency_key is not None
+                ]
+                self._history.note("fired", slots=rows)
+        return answers
 
     async def claim(self, request: ClaimRequest) -> Claimed:
         claimed = await self._store.claim(request)
@@ -100,6 +132,11 @@ class RecordingStore:
         ]
         self._history.note("deleted", guards=told)
         return write_results
+
+
+def _rule(task: NewTask) -> list[str] | None:
+    rule = task.unique_rule
+    return None if rule is None else [task.name, rule.key, rule.until, rule.conflict]
 
 
 def _kind(change: Change) -> str:

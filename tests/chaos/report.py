@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.chaos.story import Story
-
-if TYPE_CHECKING:
-    from tests.chaos.run import Result
 
 SHOWN = 30
 
@@ -31,7 +29,28 @@ class Figures:
     """Outcomes whose reply was lost, and that were recognised when they were sent again."""
     adopted: int
     replaced: int
+    slots: int
+    """Times of schedules that were fired."""
+    flows: int
+    cut_off: int
+    revived: int
+    joined: int
+    """Submits of unique tasks that were answered with another one, or gave it new arguments."""
+    cancelled_running: int
+    events: int
+    """What middleware was told."""
     faults: dict[str, int]
+
+
+@dataclass
+class Result:
+    backend: str
+    seed: int
+    seconds: float
+    folder: Path
+    problems: list[str]
+    figures: Figures
+    missed: dict[str, int] = field(default_factory=dict)
 
 
 def figures(story: Story, replaced: int) -> Figures:
@@ -52,16 +71,38 @@ def figures(story: Story, replaced: int) -> Figures:
             - {(reply.id, reply.version) for reply in story.replies}
         ),
         replaced=replaced,
+        slots=sum(schedule.fired for schedule in story.schedules),
+        flows=story.flows,
+        cut_off=_became(story, "cancelled"),
+        revived=_became(story, "pending"),
+        joined=len(story.joined),
+        cancelled_running=sum(
+            before.asked_at is not None and after.state == "cancelled"
+            for moves in story.moves.values()
+            for before, after in pairwise(moves)
+        ),
+        events=len(story.told),
         faults=dict(sorted(story.faults.items())),
+    )
+
+
+def _became(story: Story, phase: str) -> int:
+    """How often tasks were cut off, or revived, as the ledger has it; without one, what is cut off at the end."""
+    if not story.has_ledger:
+        return sum(row.cut_by is not None and row.phase == phase for row in story.final.values())
+    return sum(
+        after.phase == phase and before.phase != phase and (before.cut_by or after.cut_by) is not None
+        for moves in story.moves.values()
+        for before, after in pairwise(moves)
     )
 
 
 def write(result: Result, folder: Path) -> str:
     """Leaves both forms in the folder and returns the readable one."""
     text = markdown(result)
-    (folder / f"chaos-{result.backend}.md").write_text(text)
+    (folder / f"chaos-{result.backend}-{result.seed}.md").write_text(text)
     whole = {**asdict(result), "folder": str(result.folder)}
-    (folder / f"chaos-{result.backend}.json").write_text(json.dumps(whole, indent=2, default=str) + "\n")
+    (folder / f"chaos-{result.backend}-{result.seed}.json").write_text(json.dumps(whole, indent=2, default=str) + "\n")
     return text
 
 
@@ -82,6 +123,11 @@ def markdown(result: Result) -> str:
         f"| outcomes whose reply was lost, recognised | {found.already:,} |",
         f"| claims whose reply was lost, taken up | {found.adopted:,} |",
         f"| processes replaced | {found.replaced:,} |",
+        f"| times of schedules fired | {found.slots:,} |",
+        f"| flows | {found.flows:,} ({found.cut_off:,} tasks cut off, {found.revived:,} revived) |",
+        f"| submits that met a unique key | {found.joined:,} |",
+        f"| running tasks cancelled | {found.cancelled_running:,} |",
+        f"| events that middleware heard of | {found.events:,} |",
         f"| faults | {sum(found.faults.values()):,} of {len(found.faults)} kinds |",
         "",
         "| fault | times |",
@@ -93,3 +139,41 @@ def markdown(result: Result) -> str:
         lines += [f"- {problem}" for problem in result.problems[:SHOWN]]
         lines += [f"- and {len(result.problems) - SHOWN} more"] if len(result.problems) > SHOWN else []
     return "\n".join(lines) + "\n"
+
+
+def summary(results: Sequence[Result]) -> str:
+    """Of several runs: a line for each and their sum, then how often each fault struck."""
+    heads = ["backend", "seed", "seconds", "tasks", "starts", "slots", "flows", "lost leases", "faults", "verdict"]
+    rows = [_line(result.backend, result.seed, [result]) for result in results]
+    backends = sorted({result.backend for result in results})
+    of_backend = {backend: [each for each in results if each.backend == backend] for backend in backends}
+    rows += [_line(f"all of {backend}", len(found), found) for backend, found in of_backend.items()]
+    struck: dict[str, Counter[str]] = {backend: Counter() for backend in backends}
+    for result in results:
+        struck[result.backend].update(result.figures.faults)
+    kinds = sorted({kind for counter in struck.values() for kind in counter})
+    return "\n".join(
+        [
+            *_table(heads, rows),
+            "",
+            *_table(["fault", *backends], [[kind, *(struck[each][kind] or "" for each in backends)] for kind in kinds]),
+            *(f"\n{each.backend}, seed {each.seed}: {text}" for each in results for text in each.problems[:SHOWN]),
+            "",
+        ]
+    )
+
+
+def _line(backend: str, seed: int, results: Sequence[Result]) -> list[object]:
+    found = [result.figures for result in results]
+    problems = sum(len(result.problems) for result in results)
+    sums = [
+        sum(result.seconds for result in results),
+        *(sum(getattr(each, name) for each in found) for name in ("tasks", "starts", "slots", "flows", "lost_leases")),
+        sum(sum(each.faults.values()) for each in found),
+    ]
+    return [backend, seed, *(f"{number:,.0f}" for number in sums), f"{problems} problems" if problems else "clean"]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return ["| " + " | ".join(map(str, line)) + " |" for line in lines]

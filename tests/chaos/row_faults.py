@@ -177,8 +177,17 @@ async def _is_put_away(world: World, task_id: UUID) -> bool:
 
 @fault("many processes submit one key")
 async def key_storm(world: World) -> None:
+    await _storm(world, "key")
+
+
+@fault("many processes submit one unique key")
+async def unique_storm(world: World) -> None:
+    await _storm(world, "unique")
+
+
+async def _storm(world: World, kind: str) -> None:
     settings = json.dumps({**world.settings, "database_url": world.url})
-    command = [sys.executable, "-m", "tests.chaos.program", "storm", f"key-{secrets.token_hex(6)}", settings]
+    command = [sys.executable, "-m", "tests.chaos.program", "storm", f"{kind}-{secrets.token_hex(6)}", settings]
     environment = {**os.environ, HISTORY: str(world.history.path), "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
     code = await asyncio.to_thread(subprocess.call, command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
     assert code == 0, f"a process of the storm ended with {code}"

@@ -1,4 +1,5 @@
 """A chaos run: `python -m tests.chaos.run --backend postgres --duration 600 --seed 7`; `make chaos` runs both engines.
+With `--seeds 20` it runs that many seeds, one after another, and sums them up.
 
 Exit code 0: every fault of the list was struck, leases were lost, and the checker found nothing. Otherwise the seed and
 the place of the history are printed.
@@ -14,16 +15,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasklib.core.task import Task
 from tasklib.stores.values import Filter
-from tests.chaos import ledger
+from tests.chaos import ledger, timetable
 from tests.chaos.checker import check
 from tests.chaos.deck import deck
 from tests.chaos.faults import Missed, Registered
-from tests.chaos.report import Figures, figures, write
+from tests.chaos.report import Result, figures, summary, write
 from tests.chaos.story import tell
 from tests.chaos.world import World
 
@@ -33,17 +33,6 @@ BRIEF_CREW = {"worker": 3, "submitter": 1, "operator": 1, "agent": 1}
 OVERTIME = 180.0
 """How much longer than asked a run goes on until each fault was struck."""
 DRAIN_SECONDS = 180.0
-
-
-@dataclass
-class Result:
-    backend: str
-    seed: int
-    seconds: float
-    folder: Path
-    problems: list[str]
-    figures: Figures
-    missed: dict[str, int] = field(default_factory=dict)
 
 
 class Striker:
@@ -166,6 +155,7 @@ async def _write_down(world: World) -> None:
             break
         after = rows[-1][0]
         world.history.note("moves", rows=[row[1:] for row in rows])
+    world.history.note("schedules", rows=await timetable.at_the_end(world.engine))
     cursor = None
     while True:
         found = await world.engine.page(Filter(), limit=500, cursor=cursor)
@@ -180,7 +170,8 @@ def _row(task: Task) -> list[object]:
     shown = [None if at is None else at.isoformat(timespec="microseconds").replace("+00:00", "Z") for at in times]
     result = None if task.result is None else json.dumps(task.result)
     head = ["", "final", str(task.id), task.version, task.state, task.worker_id, task.retry_count, task.max_retries]
-    return [*head, *shown, task.idempotency_key, result]
+    more = [task.name, task.unique_key, task.waits, (task.after or {}).get("cutBy")]
+    return [*head, *shown, task.idempotency_key, result, *more]
 
 
 def main() -> int:
@@ -188,23 +179,28 @@ def main() -> int:
     parser.add_argument("--backend", choices=["sqlite", "postgres", "nats"], action="append")
     parser.add_argument("--duration", type=float, default=600.0, help="seconds for each backend")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**31))
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each backend, with this seed and those after it")
     parser.add_argument("--brief", action="store_true", help="the short list of faults, as inside make test")
     parser.add_argument("--report", type=Path, default=Path("build/chaos"), help="where the reports go")
     asked = parser.parse_args()
-    failed = False
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends like Ctrl-C: nothing is left behind
-    for backend in asked.backend or ["sqlite", "postgres"]:
-        folder = Path(tempfile.mkdtemp(prefix=f"tasklib-chaos-{backend}-"))
-        result = asyncio.run(chaos(backend, asked.duration, asked.seed, folder, brief=asked.brief, progress=True))
-        asked.report.mkdir(parents=True, exist_ok=True)
-        text = write(result, asked.report)
-        print(f"\n{text}")
-        if result.problems:
-            failed = True
-            print(f"seed {result.seed}; the history is kept: {folder}/history.jsonl", file=sys.stderr)
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
-    return int(failed)
+    asked.report.mkdir(parents=True, exist_ok=True)
+    results: list[Result] = []
+    for seed in range(asked.seed, asked.seed + asked.seeds):
+        for backend in asked.backend or ["sqlite", "postgres"]:
+            folder = Path(tempfile.mkdtemp(prefix=f"tasklib-chaos-{backend}-"))
+            result = asyncio.run(chaos(backend, asked.duration, seed, folder, brief=asked.brief, progress=True))
+            results.append(result)
+            print(f"\n{write(result, asked.report)}", flush=True)
+            if asked.seeds > 1:  # also those of a series that is broken off
+                (asked.report / "summary.md").write_text(summary(results))
+            if result.problems:
+                print(f"seed {seed}; the history is kept: {folder}/history.jsonl", file=sys.stderr)
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+    if asked.seeds > 1:
+        print(summary(results))
+    return int(any(result.problems for result in results))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Many processes that submit one idempotency key at the same moment: forked from one, to be quick to start."""
+"""Many processes that submit one key at the same moment: forked from one, to be quick to start."""
 
 import asyncio
 import json
@@ -9,10 +9,10 @@ from contextlib import suppress
 
 import psycopg
 
-from tasklib import Config
+from tasklib import Config, Unique
 from tasklib.api.decorator import call_of
 from tasklib.core.errors import TRANSIENT_OR_SLOW
-from tasklib.core.options import SubmitOptions
+from tasklib.core.options import check_options
 from tasklib.core.task import NewTask
 from tasklib.engine.submission import prepare
 from tests.chaos import app
@@ -41,9 +41,11 @@ def main(settings: str, key: str) -> None:
 
 async def _submit(settings: str, key: str, number: int) -> None:
     engine = RecordingEngine(Config(**json.loads(settings)), app.history)
-    options = SubmitOptions(idempotency_key=key)
+    is_unique = key.startswith("unique")
+    given = {"unique": Unique(key, until="started")} if is_unique else {"idempotency_key": key}
+    options = check_options(given)
     calls = range(number * SUBMITS, (number + 1) * SUBMITS)
-    kind = app.work.task_type
+    kind = (app.only if is_unique else app.work).task_type
     made = [call_of(kind, kind.bind((call,), {}), options) for call in calls]
     tasks = [prepare(call, None, engine.config).task for call in made]
     if number % 4 == 0 and engine.config.database_url.startswith("postgresql"):

@@ -34,6 +34,17 @@ class Move(NamedTuple):
     completed_at: str | None
     key: str | None
     result: str | None
+    name: str = ""
+    unique_key: str | None = None
+    waits: int = 0
+    cut_by: str | None = None
+    """The task whose end cancelled it."""
+    asked_at: str | None = None
+    """When somebody asked the running task to stop."""
+    tx: str | None = None
+    """The transaction, where the database names it."""
+    seq: int = 0
+    """Its place among all moves of the run."""
 
     @property
     def attempt(self) -> int:
@@ -45,9 +56,19 @@ class Move(NamedTuple):
         return "waiting" if self.state == "failed" and self.completed_at is None else self.state
 
 
+class Rule(NamedTuple):
+    """What was said of a unique task."""
+
+    name: str
+    key: str
+    until: str
+    conflict: str
+
+
 class Asked(NamedTuple):
     key: str | None
     max_retries: int
+    rule: Rule | None = None
 
 
 class Answer(NamedTuple):
@@ -55,6 +76,40 @@ class Answer(NamedTuple):
 
     id: str
     key: str | None
+
+
+class Joined(NamedTuple):
+    """A submit of a unique task that was answered with another one, which had its key."""
+
+    id: str
+    rule: Rule
+
+
+class Fired(NamedTuple):
+    """A time of a schedule for which a worker was told that it has submitted the task, or joined an earlier one."""
+
+    schedule: str
+    slot: str
+    id: str
+    created: bool
+
+
+class Scheduled(NamedTuple):
+    """A schedule as it was at the end."""
+
+    name: str
+    seconds: float
+    makes_up: bool
+    """Each time that was missed is made up for, and nobody paused it: its times have no gap."""
+    fired: int
+    missed: int
+
+
+class Told(NamedTuple):
+    """An event that the application's middleware heard of."""
+
+    id: str
+    kind: str
 
 
 class Reply(NamedTuple):
@@ -72,6 +127,8 @@ class Start(NamedTuple):
     id: str
     attempt: int
     mark: str
+    around: bool = True
+    """Inside the application's middleware."""
 
 
 class Intent(NamedTuple):
@@ -98,6 +155,16 @@ class Story:
     asked: dict[str, Asked] = field(default_factory=dict)
     batches: list[list[str]] = field(default_factory=list)
     """Ids without a key that were submitted together."""
+    links: dict[str, tuple[list[str], str]] = field(default_factory=dict)
+    """What tasks wait for, and whether for success or for an end."""
+    flows: int = 0
+    together: set[str] = field(default_factory=set)
+    """Tasks that were submitted together with all that they wait for."""
+    joined: list[Joined] = field(default_factory=list)
+    replaced: int = 0
+    fired: list[Fired] = field(default_factory=list)
+    schedules: list[Scheduled] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     adopted: list[Reply] = field(default_factory=list)
@@ -111,6 +178,8 @@ class Story:
     hands: set[str] = field(default_factory=set)
     """Edited behind the library's back: what is promised of versions and moves does not hold for them."""
     moves: dict[str, list[Move]] = field(default_factory=lambda: defaultdict(list))
+    ledger: list[Move] = field(default_factory=list)
+    """All moves, in their order."""
     final: dict[str, Move] = field(default_factory=dict)
     has_ledger: bool = False
     faults: dict[str, int] = field(default_factory=lambda: defaultdict(int))
@@ -130,16 +199,27 @@ def tell(lines: Iterable[Line]) -> Story:
     for line in lines:
         match line["event"]:
             case "submitting":
-                story.asked.update({task_id: Asked(key, most) for task_id, key, most, _ in line["tasks"]})
-                story.batches.append([task_id for task_id, key, _, _ in line["tasks"] if key is None])
+                _submitting(story, line)
+            case "links":
+                story.links.update({task_id: (parents, on) for task_id, parents, on in line["tasks"]})
+                batch = set(line["batch"])
+                story.together.update(task_id for task_id, parents, _ in line["tasks"] if batch.issuperset(parents))
+                story.flows += len(batch) > 1
             case "submitted":
-                story.answers += [Answer(task_id, key) for task_id, key, _, _ in line["tasks"]]
+                _submitted(story, line)
+            case "fired":
+                story.fired += [Fired(*each) for each in line["slots"]]
+            case "schedules":
+                story.schedules += [Scheduled(*each) for each in line["rows"]]
+            case "told":
+                story.told.append(Told(line["id"], line["kind"]))
             case "claim":
                 story.replies += [Reply._make([*claim, line["worker"]]) for claim in line["claims"]]
             case "adopt":
                 story.adopted += [Reply._make([*claim, line["worker"]]) for claim in line["claims"]]
             case "start":
-                story.starts.append(Start(line["id"], line["attempt"], line["mark"]))
+                around = line.get("around", True)
+                story.starts.append(Start(line["id"], line["attempt"], line["mark"], around))
             case "settling":
                 for task_id, version, worker, state, _, kind, result in line["changes"]:
                     story.intents.append(Intent(task_id, version, worker, state, kind, mark_of(result)))
@@ -158,10 +238,33 @@ def tell(lines: Iterable[Line]) -> Story:
             case "moves":
                 story.has_ledger = True
                 for row in line["rows"]:
-                    move = Move(*row)
+                    move = Move(*row)._replace(seq=len(story.ledger))
                     story.moves[move.id].append(move)
+                    story.ledger.append(move)
             case "final":
                 story.final.update({row[2]: Move(*row) for row in line["rows"]})
             case "fault":
                 story.faults[line["name"]] += 1
     return story
+
+
+def _submitting(story: Story, line: Line) -> None:
+    """Each task: its id, its key, how often it may be retried, its delay, and its rule if it is unique."""
+    together = []
+    for task_id, key, most, _, *rule in line["tasks"]:
+        unique = Rule(*rule[0]) if rule and rule[0] else None
+        story.asked[task_id] = Asked(key, most, unique)
+        if key is None and unique is None:
+            together.append(task_id)
+    story.batches.append(together)
+
+
+def _submitted(story: Story, line: Line) -> None:
+    for task_id, key, created, asked_id, *replaced in line["tasks"]:
+        rule = story.asked[asked_id].rule if asked_id in story.asked else None
+        if created or rule is None:
+            story.answers.append(Answer(task_id, key))
+        else:
+            story.answers.append(Answer(task_id, None))
+            story.joined.append(Joined(task_id, rule))
+        story.replaced += any(replaced)

@@ -1,13 +1,26 @@
 """Faults that a task brings along: it kills its worker or its child, or holds up everybody else."""
 
+from contextlib import suppress
+
+from tasklib.core.errors import TRANSIENT_OR_SLOW, TaskConflict
 from tests.chaos import app
-from tests.chaos.faults import fault
+from tests.chaos.faults import Missed, fault
 from tests.chaos.world import World
 
 
 @fault("poison: each start kills its worker")
 async def poison(world: World) -> None:
     await world.finished(await world.submit(app.poison), 60)
+
+
+@fault("running task cancelled", brief=True)
+async def cancelled(world: World) -> None:
+    _, task_id = await world.occupied(app.linger, 30.0)
+    with suppress(TaskConflict, *TRANSIENT_OR_SLOW):
+        await world.engine.cancel(task_id)
+        await world.finished(task_id, 25)  # long before it would end by itself
+        return
+    raise Missed("it could not be asked")
 
 
 @fault("child segfaults")

@@ -10,7 +10,7 @@ import pytest
 from tests.chaos.crew import ROOT
 from tests.conftest import SEED
 
-SECONDS = 12
+SECONDS = 9
 
 
 @pytest.mark.timeout(300)

@@ -18,7 +18,7 @@ from tasklib.api.decorator import call_of
 from tasklib.core.errors import TRANSIENT, TaskNotFound
 from tasklib.core.options import check_options
 from tasklib.stores.values import ControlChange, Count, Filter
-from tests.chaos import ledger
+from tests.chaos import ledger, timetable
 from tests.chaos.crew import Crew, Member
 from tests.chaos.faults import Missed
 from tests.chaos.history import History
@@ -98,6 +98,7 @@ class World:
             await asyncio.to_thread(self.sql, *ledger.statements(self.backend))
         # With a limit, claims take the longer road: a transaction of several statements.
         await self.engine.control(ControlChange(name="snoozes", concurrency=2))
+        await timetable.write(self.engine)
         for role, number in roles.items():
             for _ in range(number):
                 await self.crew.start(role)
@@ -116,6 +117,7 @@ class World:
     async def drain(self, timeout: float) -> None:
         """Nobody submits any more; all that is there is worked off; then everybody goes listener."""
         await self.crew.retire_all("submitter", "operator")
+        await timetable.stop(self.engine)
         for name in await self.engine.controls():
             await self.unpause(name)
         try:
