@@ -1,6 +1,10 @@
 """tasklib: a durable task queue. Decorate a function, submit it, and it runs."""
 
+__version__ = "0.2.0"
+__distribution__ = "tasklib-queue"
+
 from tasklib.api.decorator import TaskFunction, task
+from tasklib.api.flow import Flow, flow, get_flow
 from tasklib.api.fluent import tq
 from tasklib.api.functions import (
     cancel_task,
@@ -28,6 +32,8 @@ from tasklib.api.remote import RemoteQueue
 from tasklib.api.schedules import ScheduleHandle, schedules
 from tasklib.core.cron import cron, every
 from tasklib.core.errors import (
+    FlowNotFound,
+    FlowNotSent,
     InvalidConfig,
     InvalidInput,
     InvalidOption,
@@ -65,8 +71,10 @@ from tasklib.core.errors import (
     WorkerExhausted,
     WorkerNotFound,
     WorkerStopped,
+    WouldDeadlock,
     WrongWorker,
 )
+from tasklib.core.flows import FlowSummary
 from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped, TaskTimedOut
 from tasklib.core.registry import TaskOptions
 from tasklib.core.retry import RetryPolicy
@@ -90,12 +98,14 @@ from tasklib.engine.log_context import TaskLogFilter
 from tasklib.engine.middleware import Middleware, Submission, TaskEvent
 from tasklib.worker.worker import TaskWorker
 
-__version__ = "0.1.0"
-
 __all__ = [
     "AsyncTaskManager",
     "Config",
     "Fail",
+    "Flow",
+    "FlowNotFound",
+    "FlowNotSent",
+    "FlowSummary",
     "InvalidConfig",
     "InvalidInput",
     "InvalidOption",
@@ -157,6 +167,7 @@ __all__ = [
     "WorkerExhausted",
     "WorkerNotFound",
     "WorkerStopped",
+    "WouldDeadlock",
     "WrongWorker",
     "cancel_task",
     "cancel_task_async",
@@ -166,6 +177,8 @@ __all__ = [
     "delete_task",
     "delete_task_async",
     "every",
+    "flow",
+    "get_flow",
     "get_registered_tasks",
     "get_task",
     "get_task_async",

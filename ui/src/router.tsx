@@ -139,6 +139,20 @@ const schedulesRoute = createRoute({
   component: page(() => import("@/pages/schedules/schedules-page"), "SchedulesPage"),
 });
 
+const flowsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/flows",
+  validateSearch: (given: Record<string, string>): { cursor?: string } =>
+    given["cursor"] ? { cursor: given["cursor"] } : {},
+  component: page(() => import("@/pages/flows/flows-page"), "FlowsPage"),
+});
+
+const flowRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/flows/$flowId",
+  component: page(() => import("@/pages/flow/flow-page"), "FlowPage"),
+});
+
 export const router = createRouter({
   routeTree: rootRoute.addChildren([
     homeRoute,
@@ -152,6 +166,8 @@ export const router = createRouter({
     typeRoute,
     apiDocsRoute,
     schedulesRoute,
+    flowsRoute,
+    flowRoute,
     auditRoute,
   ]),
   basepath: BASE.pathname,

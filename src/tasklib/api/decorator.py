@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, overload
 from uuid import UUID
 
-from tasklib.api.handle import TaskHandle
+from tasklib.api.handle import TaskHandle, new_handle
 from tasklib.api.schedules import AsyncScheduling, Scheduling
 from tasklib.api.sync import bridge, run_sync
 from tasklib.core.column_batch import ColumnBatch
@@ -17,10 +17,11 @@ from tasklib.core.durations import WholeSeconds
 from tasklib.core.errors import InvalidInput, InvalidOption, TaskDefinitionError, Unsupported
 from tasklib.core.options import DEFAULT_QUEUE, SubmitOptions, check_options, check_timeout
 from tasklib.core.registry import Executor, Registry, TaskOptions, TaskType, default_registry, define
-from tasklib.core.retry import RetryPolicy
+from tasklib.core.retry import Exceptions, RetryPolicy, check_exceptions
 from tasklib.core.task import NewTask
 from tasklib.core.unique import Unique
 from tasklib.engine import task_log
+from tasklib.engine.collecting import collected
 from tasklib.engine.default import default_engine
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import NO_OPTIONS, Call, Submitted, prepare, prepare_many
@@ -96,7 +97,7 @@ class Submitter(Generic[P, R]):
         return call_of(self._task_type, arguments, self._options)
 
     def _handle(self, inserted: Inserted | Submitted, engine: Engine) -> TaskHandle[R]:
-        return TaskHandle(inserted.id, inserted.created, self._task_type, engine, inserted.replaced)
+        return new_handle(inserted, self._task_type, engine)
 
 
 class TaskFunction(Submitter[P, R], Generic[P, C, R]):
@@ -150,6 +151,8 @@ def task(
     priority: int = ...,
     tags: Mapping[str, Any] | None = ...,
     retry: RetryPolicy | None = ...,
+    retry_for: Exceptions | None = ...,
+    no_retry_for: Exceptions | None = ...,
     executor: Executor = ...,
     queue: str = ...,
     schedule: Timing | None = ...,
@@ -166,6 +169,8 @@ def task(
     priority: int = 0,
     tags: Mapping[str, Any] | None = None,
     retry: RetryPolicy | None = None,
+    retry_for: Exceptions | None = None,
+    no_retry_for: Exceptions | None = None,
     executor: Executor = "auto",
     queue: str = DEFAULT_QUEUE,
     schedule: Timing | None = None,
@@ -179,6 +184,8 @@ def task(
         priority=priority,
         tags=tags or {},
         retry=retry,
+        retry_for=None if retry_for is None else check_exceptions(retry_for, "retry_for"),
+        no_retry_for=None if no_retry_for is None else check_exceptions(no_retry_for, "no_retry_for"),
         executor=executor,
         queue=queue,
         schedule=schedule,
@@ -224,17 +231,19 @@ def submit_sync(engine: Engine, call: Call, connection: object | None = None) ->
     prepared = engine.prepare_at_once(call)
     if prepared is None:  # looked up there, prepared in this thread: middleware is the caller's code
         prepared = prepare(call, run_sync(engine.published(call.name)), engine.config)
-    [inserted] = _insert_blocking(engine, [prepared.task], connection)
+    [inserted] = collected(engine, [prepared.task], connection) or insert_blocking(engine, [prepared.task], connection)
     return Submitted(*inserted, prepared.validated)
 
 
 def submit_many_blocking(
     engine: Engine, call: Call, arguments: Iterable[Mapping[str, Any]], connection: object | None = None
 ) -> Sequence[Inserted]:
-    return _insert_blocking(engine, prepare_many(call, arguments, engine.config), connection)
+    tasks = prepare_many(call, arguments, engine.config)
+    kept = collected(engine, tasks, connection)
+    return insert_blocking(engine, tasks, connection) if kept is None else kept
 
 
-def _insert_blocking(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
+def insert_blocking(engine: Engine, tasks: Sequence[NewTask], connection: object | None) -> Sequence[Inserted]:
     if connection is None:
         loop = bridge.loop
         at_once = None if loop is None else engine.insert_here(loop, tasks)

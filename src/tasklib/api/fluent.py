@@ -15,12 +15,13 @@ from tasklib.api.queue import LEASE_SECONDS, QueueStats, TaskQueue
 from tasklib.api.sync import run_sync
 from tasklib.core.cron import Timing
 from tasklib.core.durations import Seconds, WholeSeconds
-from tasklib.core.errors import InvalidConfig
+from tasklib.core.errors import InvalidConfig, InvalidOption
 from tasklib.core.options import check_name
 from tasklib.core.registry import payload_model
 from tasklib.engine.config import Config
 from tasklib.engine.default import check_held, held_engine
 from tasklib.engine.engine import Engine
+from tasklib.engine.submission import Call
 
 P = TypeVar("P")
 
@@ -80,6 +81,40 @@ class TypeContext(Generic[P]):
         call = self._queue.call(self.type, payload, self._model, options, more)
         await self._queue.schedule_async(self.type, timing, call, name)
         return self
+
+    def then(
+        self,
+        type_name: str,
+        payload: Any,
+        options: EnqueueOptions | Mapping[str, Any] | None = None,
+        /,
+        **more: Unpack[EnqueueOptions],
+    ) -> TypeContext[Any]:
+        """Adds a task of another type that waits for all that this chain has added. The chain goes on with it."""
+        following, call = self._following(type_name, payload, options, more)
+        following.ids.append(submit_sync(self._queue.engine, call).id)
+        return following
+
+    async def then_async(
+        self,
+        type_name: str,
+        payload: Any,
+        options: EnqueueOptions | Mapping[str, Any] | None = None,
+        /,
+        **more: Unpack[EnqueueOptions],
+    ) -> TypeContext[Any]:
+        following, call = self._following(type_name, payload, options, more)
+        following.ids.append((await self._queue.engine.submit(call)).id)
+        return following
+
+    def _following(
+        self, type_name: str, payload: Any, *options: Mapping[str, Any] | None
+    ) -> tuple[TypeContext[Any], Call]:
+        if not self.ids:
+            raise InvalidOption("then: nothing was added that it could wait for", field="after")
+        own = [id for each in options if each is not None for id in each.get("after") or ()]
+        following = TypeContext[Any](self._queue, type_name)
+        return following, self._queue.call(type_name, payload, None, *options, {"after": [*self.ids, *own]})
 
     def set_worker(self, handler: Callable[[P], Any] | Callable[[], Any]) -> Self:
         """Tasks of this type are run by `handler(payload)`, `def` or `async def`, in this process."""

@@ -16,8 +16,10 @@ from tasklib.api.waiting import wait_for_task
 from tasklib.core.checks import check_whole
 from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidInput, InvalidOption
+from tasklib.core.flows import On
 from tasklib.core.ids import as_task_id
 from tasklib.core.options import RESERVED, SubmitOptions, check_options, check_tags
+from tasklib.core.outputs import Awaited
 from tasklib.core.registry import TaskOptions, TaskType, default_registry
 from tasklib.core.task import Task, TaskState
 from tasklib.core.unique import Unique
@@ -44,6 +46,9 @@ def _signature(
     tags: Mapping[str, Any] | None = None,
     idempotency_key: str | None = None,
     unique: Unique | None = None,
+    after: Iterable[Awaited] | None = None,
+    on: On | None = None,
+    before: Iterable[Awaited] | None = None,
     connection: object | None = None,
     **kwargs: Any,
 ) -> None:

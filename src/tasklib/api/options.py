@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any, TypedDict
+from uuid import UUID
 
 from pydantic.alias_generators import to_camel, to_snake
 
@@ -23,6 +24,7 @@ from tasklib.core.options import (
     check_tags,
     refuse_unknown,
 )
+from tasklib.core.outputs import TaskReference
 
 
 class RemoteOptions(CommonOptions, total=False):
@@ -68,8 +70,8 @@ def from_attempts(given: Mapping[str, Any], known: Iterable[str]) -> SubmitOptio
     return check_options(options)
 
 
-def to_json(given: Mapping[str, Any]) -> str:
-    """RemoteQueue's options as REST takes them."""
+def to_json(given: Mapping[str, Any], inputs: Mapping[str, TaskReference] | None = None) -> str:
+    """RemoteQueue's options as REST takes them. `inputs`: whose results go where in the payload."""
     options: dict[str, Any] = {**from_attempts(given, RemoteOptions.__optional_keys__)}
     if "max_retries" in options:
         options["max_attempts"] = options.pop("max_retries") + 1
@@ -77,6 +79,11 @@ def to_json(given: Mapping[str, Any]) -> str:
         options["run_after"] = options.pop("run_at").isoformat()
     if "unique" in options:
         options["unique"] = {to_camel(name): value for name, value in asdict(options["unique"]).items()}
+    for name in ("after", "before"):
+        if name in options:
+            options[name] = [str(each if isinstance(each, UUID) else each.id) for each in options[name]]
+    if inputs:
+        options["inputs"] = {place: str(task.id) for place, task in inputs.items()}
     texts = {name: check_tags(value) if name == "tags" else json.dumps(value) for name, value in options.items()}
     members = ",".join(f'"{to_camel(name)}":{text}' for name, text in texts.items())
     return f"{{{members}}}"

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from tasklib import __version__
 from tasklib.cli.command import command
 from tasklib.cli.controls import ALL, as_data, describe
 from tasklib.cli.exits import Exit
@@ -22,6 +23,7 @@ from tasklib.core.errors import InvalidInput
 from tasklib.engine.backends import Backend
 from tasklib.engine.diagnose import WorkerState, worker_state
 from tasklib.engine.engine import Engine
+from tasklib.installed import ADVICE, DISTRIBUTION, foreign_distribution
 from tasklib.stores.values import Controls, Finding, NameStats, WorkerInfo
 
 _PANEL = "Operations"
@@ -219,7 +221,7 @@ def doctor(session: Session) -> None:
 
     Exits with 1 if it finds an error; warnings alone are no failure.
     """
-    findings = session.run_unopened(lambda store: store.check_up())
+    findings = [_installation(), *session.run_unopened(lambda store: store.check_up())]
     if session.out.as_json:
         session.out.data({"database_url": session.config.shown_url, "findings": [each._asdict() for each in findings]})
     else:
@@ -230,6 +232,14 @@ def doctor(session: Session) -> None:
                 session.out.line(f"           advice: {finding.advice}")
     if any(finding.level == "error" for finding in findings):
         raise typer.Exit(Exit.FAILED)
+
+
+def _installation() -> Finding:
+    subject, here = "installation", f"{DISTRIBUTION} {__version__}"
+    foreign = foreign_distribution()
+    if foreign is None:
+        return Finding("ok", subject, here)
+    return Finding("warning", subject, f"{here}, and beside it another project: {foreign}", ADVICE)
 
 
 def _finding(finding: Finding) -> Text:

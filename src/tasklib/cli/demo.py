@@ -58,7 +58,7 @@ def demo(
     session: Session,
     once: Annotated[bool, typer.Option("--once", help="Run through it once, print a summary and end.")] = False,
 ) -> None:
-    """See a queue at work: tasks that succeed, retry, fail, wait, jump the queue, time out and are cancelled.
+    """See a queue at work: tasks that succeed, retry, fail, wait, jump the queue, time out, are cancelled; a flow.
 
     Runs a real worker on a fresh SQLite file in a temporary folder, an agent that claims tasks by hand, and the HTTP
     API with the dashboard where the extra "server" is installed. Without --once new tasks keep coming until Ctrl-C.
@@ -107,6 +107,7 @@ class Demo:
             self._begun = time.monotonic()
             for scene in self._tasks.OPENING:
                 await self._submit(scene)
+            await self._submit_flow()
             words = f"worker {TASKS} --queues default --concurrency 4 --poll-interval 0.2"
             worker = await self._start(stack, words, heartbeat_seconds="0.5", shutdown_grace_seconds="1")
             if self._live:
@@ -140,9 +141,16 @@ class Demo:
         return process
 
     async def _submit(self, scene: Scene) -> None:
-        task = await (await scene.task.submit_async(**scene.arguments)).get_async()
+        self._began(scene, await (await scene.task.submit_async(**scene.arguments)).get_async())
+
+    def _began(self, scene: Scene, task: Task) -> None:
         self._played.append((scene, task))
         self._tell(task, task.created_at)
+
+    async def _submit_flow(self) -> None:
+        handles = await self._tasks.put_together_a_flow()
+        for scene, handle in zip(self._tasks.FLOW, handles, strict=True):
+            self._began(scene, await handle.get_async())
 
     def _tell(self, task: Task, now: datetime) -> None:
         """Whenever a task changes, where no table can move."""

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tasklib import RetryPolicy, TaskState, current_task, every, task
+from tasklib import RetryPolicy, TaskHandle, TaskState, current_task, every, flow, task
 from tasklib.api.decorator import Submitter
 
 _SOON = RetryPolicy(base=0.4, multiplier=2.0)  # short enough to watch; the default waits 5, 10 and 20 seconds
@@ -47,6 +47,31 @@ def review_refund(order: int) -> str:
     return f"order {order}: refund approved"
 
 
+@task
+def read_orders(day: str) -> list[int]:
+    threading.Event().wait(0.5)
+    return [1017, 1018, 1019]
+
+
+@task
+async def add_up(orders: list[int], shop: str) -> int:
+    await asyncio.sleep(0.6)
+    return len(orders) * len(shop)
+
+
+@task
+def close_the_day(totals: list[int]) -> str:
+    return f"{sum(totals)} pieces were sold"
+
+
+async def put_together_a_flow() -> list[TaskHandle[Any]]:
+    """One task, two that get its result, one that gets theirs."""
+    async with flow("end of the day"):
+        orders = await read_orders.submit_async("2026-11-18")
+        totals = [await add_up.submit_async(orders.output, shop) for shop in ("Berlin", "Tokyo")]
+        return [orders, *totals, await close_the_day.submit_async([total.output for total in totals])]
+
+
 @task(schedule=every(seconds=5))
 def send_digest() -> str:
     return f"the digest of {current_task().slot:%H:%M:%S}"
@@ -74,3 +99,10 @@ OPENING = (
     Scene("jumps the queue", send_email.options(priority=100), {"to": "on-call@example.com"}),
 )
 """Submitted before the worker starts, so that the last one can be seen to overtake the others."""
+FLOW = (
+    Scene("begins a flow", read_orders, {}),
+    Scene("waits for its result", add_up, {}),
+    Scene("waits for it, too", add_up, {}),
+    Scene("gets both results", close_the_day, {}),
+)
+"""The tasks of `put_together_a_flow`, in their order."""

@@ -16,12 +16,23 @@ from tasklib.cli.output import STATE_STYLES, styled
 from tasklib.cli.record import Redact, state_word
 from tasklib.cli.text import clean
 from tasklib.cli.times import absolute, both, span
+from tasklib.core.flows import NEVER
 from tasklib.core.lifecycle import phase_of
 from tasklib.core.task import Task, has_error, has_result, is_pending, is_running, last_line
+from tasklib.engine.linked import Linked, Links
 
 
-def detail(task: Task, now: datetime, redact: Redact) -> RenderableType:
+def detail(task: Task, now: datetime, redact: Redact, linked: Linked) -> RenderableType:
     parts: list[RenderableType] = [_heading(task), _facts(_about(task, now, redact))]
+    if linked.parents.total:
+        waits = f"Waits for {task.waits:,} of {linked.parents.total:,}" if task.waits > 0 else "Waited for"
+        parts += _section(waits, _links(linked.parents))
+    if linked.feeds.total:
+        feeds = linked.feeds
+        title = (
+            f"{feeds.unfinished:,} of {feeds.total:,} wait for this one" if feeds.unfinished else "Waited for this one"
+        )
+        parts += _section(title, _links(feeds))
     parts += _section("Payload", _json(redact(task.kwargs)))
     if has_result(task):
         parts += _section("Result", _json(redact(task.result or {}).get("value")))
@@ -46,7 +57,11 @@ def _about(task: Task, now: datetime, redact: Redact) -> Iterator[tuple[str, str
     yield "attempts", f"{task.attempts} {most}"
     yield "priority", str(task.priority)
     yield "created", both(task.created_at, now)
-    if task.scheduled_at != task.created_at and not _moved(task):
+    if task.flow_id is not None:
+        yield "flow", str(task.flow_id)
+    if task.scheduled_at == NEVER:
+        pass  # it is said below what for
+    elif task.scheduled_at != task.created_at and not _moved(task):
         yield "scheduled", both(task.scheduled_at, now)
     elif is_pending(task) and task.scheduled_at > now:
         yield "due", both(task.scheduled_at, now)
@@ -100,6 +115,16 @@ def _section(title: str, body: RenderableType) -> list[RenderableType]:
     return [Text(f"\n{title}", style="bold"), Padding(body, (0, 0, 0, 2), expand=False)]
 
 
+def _links(links: Links) -> Table:
+    table = Table.grid(padding=(0, 2))
+    for each in links.tasks:
+        style = STATE_STYLES.get(each.state, "reverse")
+        table.add_row(Text(str(each.id)), Text(clean(each.name)), Text(clean(each.state), style=style))
+    if links.total > len(links.tasks):
+        table.add_row(Text(f"and {links.total - len(links.tasks):,} others", style="dim"))
+    return table
+
+
 def _json(value: Any) -> Text:
     return Text(clean(json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True), lines=True))
 
@@ -117,11 +142,18 @@ def _timeline(history: list[dict[str, Any]]) -> Table:
             Text(absolute(ended) if ended is not None else "at an unknown time"),
             Text(_ran(entry, started, ended)),
             Text.assemble(
-                styled(last_line(str(entry.get("error", ""))) or "no error was recorded", "red"),
+                _told(entry),
                 styled(f"  on {entry.get('worker') or 'an unknown worker'}", "dim"),
             ),
         )
     return table
+
+
+def _told(entry: dict[str, Any]) -> Text:
+    snoozed = entry.get("snoozed")
+    if isinstance(snoozed, int | float):
+        return Text(f"snoozed for {span(snoozed)}: the attempt does not count")
+    return styled(last_line(str(entry.get("error", ""))) or "no error was recorded", "red")
 
 
 def _time(value: object) -> datetime | None:

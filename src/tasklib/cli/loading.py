@@ -90,6 +90,8 @@ def _reason(given: str, error: BaseException) -> str:
             f", at {place}" if place else ""
         )
     kind = type(error).__name__
+    if type(error).__module__.startswith("django."):  # its apps are not loaded, or its settings are not named
+        text += "; in a Django project say: python manage.py tasklib worker"
     return f"cannot import {given!r}: {kind}{': ' if text else ''}{text}" + (f", at {place}" if place else "")
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tasklib import __version__
-from tasklib.cli import admin, alerts, controls, copying, demo, operate, schedules, serve, tasks, tokens, worker
+from tasklib.cli import admin, alerts, controls, copying, demo, flows, operate, schedules, serve, tasks, tokens, worker
 from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
 from tasklib.cli.ending import EXIT_SECONDS, end_within
 from tasklib.cli.exits import MEANINGS, Exit
@@ -37,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, worker, serve, tasks, operate, controls, schedules, alerts, tokens, admin, copying):
+for part in (demo, worker, serve, tasks, operate, flows, controls, schedules, alerts, tokens, admin, copying):
     part.register(app)
 
 
@@ -60,8 +60,8 @@ def _shared(
     ctx.obj = Shared(database_url, json, debug)
 
 
-def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command line and returns its exit code."""
+def run(arguments: Sequence[str] | None = None, *, program: str = "tasklib") -> int:
+    """Runs one command line and returns its exit code. `program`: how it was called."""
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     # What goes wrong is said by the command itself; those that log say where to.
     logging.getLogger("tasklib").addHandler(logging.NullHandler())
@@ -69,7 +69,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     code: object = Exit.OK
     try:
         with errors_told(printer, debug="--debug" in arguments):
-            code = app(args=arguments, prog_name="tasklib", standalone_mode=False)
+            code = app(args=arguments, prog_name=program, standalone_mode=False)
     except UsageError as error:
         return _explain(error, printer)
     except typer.Abort:

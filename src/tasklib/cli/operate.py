@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import typer
 
-from tasklib.cli import completion, record
-from tasklib.cli.arguments import FinishedState, Names, States, Tags, TaskIds, Yes, chosen, task_id
+from tasklib.cli import record
+from tasklib.cli.arguments import FinishedState, Names, States, Tags, TaskIds, Yes, chosen
 from tasklib.cli.command import command
 from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.output import Printer
@@ -31,12 +31,14 @@ _WHICH = {
     Action.CANCEL: "that wait or run",
     Action.DELETE: "that are finished, for good",
     Action.REVIVE: "that were cancelled",
+    Action.RUN_NOW: "that wait for their time or for a retry",
 }
 _DONE = {
     Action.RETRY: "queued again",
     Action.CANCEL: "cancelled or asked to stop",
     Action.DELETE: "deleted",
     Action.REVIVE: "revived",
+    Action.RUN_NOW: "made due now",
 }
 
 
@@ -53,6 +55,7 @@ _ONE: dict[Action, tuple[_Act, _Word]] = {
     ),
     Action.DELETE: (Engine.delete, lambda task: "deleted"),
     Action.REVIVE: (Engine.revive, lambda task: "waits again"),
+    Action.RUN_NOW: (Engine.run_now, lambda task: "is due now"),
 }
 """What is done to one task, and what is said then."""
 All = Annotated[bool, typer.Option("--all", help="All tasks that it can be done to.")]
@@ -87,15 +90,18 @@ def retry(
 
 def run(
     session: Session,
-    task_ids: Annotated[
-        list[UUID],
-        typer.Argument(
-            parser=task_id, metavar="ID", help="Task ids.", show_default=False, autocompletion=completion.task_ids
-        ),
-    ],
+    task_ids: TaskIds = None,
+    state: States = None,
+    name: Names = None,
+    tag: Tags = None,
+    every: All = False,
+    yes: Yes = False,
 ) -> None:
-    """Run tasks now that wait for their time or for a retry. Their attempts are kept; what is due already stays."""
-    _each(session, task_ids, "run-now", Engine.run_now, lambda task: "is due now")
+    """Run tasks now that wait for their time or for a retry. Their attempts are kept; what is due already stays.
+
+    Without ids: all that match, after asking, or with --yes.
+    """
+    _act(session, Action.RUN_NOW, task_ids, chosen(state, name, tag), every=every, yes=yes)
 
 
 def revive(
@@ -200,22 +206,21 @@ def _act(
     if sum(ways) != 1:
         raise InvalidInput("choose tasks one way: by their ids, by --state, --name and --tag, or --all", field="ID")
     if not task_ids:
-        _matching(session, action, where, yes=yes)
+        act_on_matching(session, action, where, yes=yes)
         return
     if action is Action.DELETE:
         session.confirm(f"delete {_tasks(len(task_ids))} for good", yes=yes)
     _each(session, task_ids, action, *_ONE[action])
 
 
-def _matching(session: Session, action: Action, where: Filter, *, yes: bool) -> None:
+def act_on_matching(session: Session, action: Action, where: Filter, *, yes: bool) -> None:
     """All that match and that it can be done to, counted first."""
     found = session.run(lambda engine: bulk.count(engine, action, where))
     done = 0
     if found.value or found.capped:
-        more = "or more " if found.capped else ""
-        session.confirm(f"{action} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)
-        only = where.names[0] if where.names is not None and len(where.names) == 1 else None
-        audit = session.auditor.of_bulk(action, uuid4(), _asked(where), only)
+        verb, more = action.replace("-", " "), "or more " if found.capped else ""
+        session.confirm(f"{verb} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)
+        audit = session.auditor.of_bulk(action, uuid4(), _asked(where))
         done = session.run(lambda engine: _perform(engine, action, where, found.value, session.out, audit))
     if session.out.as_json:
         session.out.data({"found": found.value, "done": done})
@@ -225,13 +230,14 @@ def _matching(session: Session, action: Action, where: Filter, *, yes: bool) -> 
 
 def _asked(where: Filter) -> dict[str, Any]:
     """The filter, as the audit trail tells it."""
-    told = {"type": where.names, "status": where.states, "finished": where.terminal, "tags": where.tags}
+    told: dict[str, Any] = {"type": where.names, "status": where.states, "finished": where.terminal, "tags": where.tags}
+    told["flow"] = None if where.flow_id is None else str(where.flow_id)
     return {name: value for name, value in told.items() if value is not None}
 
 
 async def _perform(engine: Engine, action: Action, where: Filter, found: int, out: Printer, audit: Audit[Task]) -> int:
     done = 0
-    with progress_bar(out, action.capitalize()) as bar:
+    with progress_bar(out, action.capitalize().replace("-", " ")) as bar:
         line = bar.add_task("", total=found)
         async for batch in bulk.perform(engine, action, where, audit=audit):
             done += len(batch.tasks)

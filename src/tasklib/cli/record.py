@@ -14,10 +14,11 @@ from tasklib.cli.output import STATE_STYLES, Column, plain, styled
 from tasklib.cli.times import absolute, relative, span
 from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, last_line
+from tasklib.engine.linked import Linked
 
 Redact = Callable[[Any], Any]
 
-_USERS_OWN = ("args", "kwargs", "result", "tags", "history")
+_USERS_OWN = ("args", "kwargs", "result", "tags", "history", "after")
 """Fields that hold what people put in: values under keys like `password` are masked."""
 
 
@@ -26,6 +27,18 @@ def record(task: Task, redact: Redact) -> dict[str, Any]:
     for name in _USERS_OWN:
         values[name] = redact(values[name])
     return {**values, "attempts": task.attempts, "max_attempts": task.max_attempts}
+
+
+def links(linked: Linked) -> dict[str, Any]:
+    """What it waits for and what waits for it, as far as is shown."""
+    return {
+        name: {
+            "total": each.total,
+            "unfinished": each.unfinished,
+            "tasks": [{"id": one.id, "name": one.name, "state": one.state} for one in each.tasks],
+        }
+        for name, each in (("parents", linked.parents), ("feeds", linked.feeds))
+    }
 
 
 def state_word(task: Task) -> str:
@@ -49,6 +62,8 @@ def remark(task: Task, now: datetime) -> str:
         return f"{asked}on {task.worker_id}"
     if task.waiting:
         return f"retry {_due(task, now)}: {last_line(task.error or '')}"
+    if task.state == TaskState.PENDING and task.waits > 0:
+        return f"waits for {task.waits} {'task' if task.waits == 1 else 'tasks'}"
     if task.state == TaskState.PENDING and task.due_at > now:
         return f"due {_due(task, now)}"
     return last_line(task.error or "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from tasklib.cli.output import Column
 from tasklib.cli.session import Session
 from tasklib.cli.tasks import payload_of, whole_seconds
 from tasklib.cli.times import absolute, both, duration
-from tasklib.core.cron import timing_of
+from tasklib.core.cron import Missed, Overlap, timing_of
 from tasklib.core.options import SubmitOptions, check_name, check_options
 from tasklib.core.schedules import Schedule
 from tasklib.engine.engine import Engine
@@ -30,19 +29,6 @@ ACTOR = "command line"
 TIMES_SHOWN = 5
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name.", show_default=False)]
-
-
-class MissedName(StrEnum):
-    LATEST = "latest"
-    ALL = "all"
-    NONE = "none"
-
-
-class OverlapName(StrEnum):
-    ALLOW = "allow"
-    SKIP = "skip"
-    WAIT = "wait"
-    REPLACE = "replace"
 
 
 def register(app: typer.Typer) -> None:
@@ -67,12 +53,13 @@ def register(app: typer.Typer) -> None:
 def list_schedules(session: Session) -> None:
     """List the schedules, and when each is due next."""
 
-    async def work(engine: Engine) -> tuple[list[Schedule], datetime]:
-        return await engine.schedules.all(), await (await engine.store()).now()
+    async def work(engine: Engine) -> tuple[list[Schedule], datetime, set[str]]:
+        found = await engine.schedules.all()
+        return found, await (await engine.store()).now(), await engine.schedules.failing(found)
 
-    found, now = session.run(work)
+    found, now, failing = session.run(work)
     if session.out.as_json:
-        session.out.data([_data(each, now, session) for each in found])
+        session.out.data([_data(each, now, session, fails=each.name in failing) for each in found])
         return
     columns = [
         Column("NAME"),
@@ -86,7 +73,7 @@ def list_schedules(session: Session) -> None:
             each.name,
             "" if each.definition is None else each.definition.task.name,
             "" if each.next_at is None else absolute(each.next_at),
-            _state(each, now),
+            _state(each, now, fails=each.name in failing),
             "" if each.definition is None else each.definition.timing.words,
         ]
         for each in found
@@ -97,25 +84,26 @@ def list_schedules(session: Session) -> None:
 def show(session: Session, name: Name) -> None:
     """Show one schedule: what it submits, its next times, its latest runs."""
 
-    async def work(engine: Engine) -> tuple[Schedule, datetime, list[datetime], dict[UUID, str]]:
+    async def work(engine: Engine) -> tuple[Schedule, datetime, list[datetime], dict[UUID, str], bool]:
         schedule = await engine.schedules.get(name)
+        fails = bool(await engine.schedules.failing([schedule]))
         store = await engine.store()
         tasks = await store.get([run.task_id for run in schedule.runs])
         states = {task.id: task.state for task in tasks if task is not None}
-        return schedule, await store.now(), await engine.schedules.next_times(name, TIMES_SHOWN), states
+        return schedule, await store.now(), await engine.schedules.next_times(name, TIMES_SHOWN), states, fails
 
-    schedule, now, times, states = session.run(work)
+    schedule, now, times, states, fails = session.run(work)
     runs = [{**run._asdict(), "state": states.get(run.task_id)} for run in schedule.runs]
+    about = _data(schedule, now, session, fails=fails)
     if session.out.as_json:
-        session.out.data({**_data(schedule, now, session), "next_times": times, "runs": runs})
+        session.out.data({**about, "next_times": times, "runs": runs})
         return
-    about = _data(schedule, now, session)
     lines = {
         "name": schedule.name,
         "times": about["words"],
         "task": about["type"],
         "payload": json.dumps(about["payload"], ensure_ascii=False),
-        "state": _state(schedule, now),
+        "state": about["state"],
         "fired": f"{schedule.fired}, missed {schedule.missed}",
     }
     for title, text in lines.items():
@@ -141,12 +129,12 @@ def add(
         float | None, typer.Option(parser=duration, metavar="DURATION", help="Instead: 90s, 15m, 6h.")
     ] = None,
     timezone: Annotated[str | None, typer.Option(metavar="ZONE", help="Of --cron: Europe/Berlin; else UTC.")] = None,
-    missed: Annotated[MissedName | None, typer.Option(help="Times that nobody was up for.", show_default=False)] = None,
+    missed: Annotated[Missed | None, typer.Option(help="Times that nobody was up for.", show_default=False)] = None,
     late: Annotated[
         float | None, typer.Option(parser=duration, metavar="DURATION", help="Later than this a time is not fired.")
     ] = None,
     overlap: Annotated[
-        OverlapName | None, typer.Option(help="With an earlier task that is not over.", show_default=False)
+        Overlap | None, typer.Option(help="With an earlier task that is not over.", show_default=False)
     ] = None,
     jitter: Annotated[
         float | None, typer.Option(parser=duration, metavar="DURATION", help="Spread the starts over this time.")
@@ -162,7 +150,7 @@ def add(
 ) -> None:
     """Add a schedule, or change one. It wins over what the code says, until `clear`."""
     given = {"cron": cron, "every": every, "timezone": timezone, "late": late, "jitter": jitter}
-    given |= {"missed": missed and missed.value, "overlap": overlap and overlap.value}
+    given |= {"missed": missed, "overlap": overlap}
     timing = timing_of(given)
     options = check_options(
         SubmitOptions(
@@ -231,15 +219,18 @@ def _told(session: Session, schedule: Schedule, now: datetime) -> None:
     session.out.line(f"{schedule.name}: {_state(schedule, now)}{due}")
 
 
-def _state(schedule: Schedule, now: datetime) -> str:
+def _state(schedule: Schedule, now: datetime, *, fails: bool = False) -> str:
+    """`fails`: its latest run that ended has failed."""
     if schedule.paused:
         return "paused"
     if schedule.is_orphaned(now):
         return "orphaned"
+    if fails:
+        return "failing"
     return "edited" if schedule.operator is not None and schedule.declared is not None else "active"
 
 
-def _data(schedule: Schedule, now: datetime, session: Session) -> dict[str, Any]:
+def _data(schedule: Schedule, now: datetime, session: Session, *, fails: bool = False) -> dict[str, Any]:
     definition = schedule.definition
     task = None if definition is None else definition.task
     timing = {} if definition is None else definition.timing.as_json()
@@ -249,7 +240,7 @@ def _data(schedule: Schedule, now: datetime, session: Session) -> dict[str, Any]
         "payload": None if task is None else session.config.redact(json.loads(task.kwargs)),
         "words": None if definition is None else definition.timing.words,
         **timing,
-        "state": _state(schedule, now),
+        "state": _state(schedule, now, fails=fails),
         "next_at": schedule.next_at,
         "fired": schedule.fired,
         "missed_total": schedule.missed,

@@ -16,7 +16,7 @@ from tasklib.core.errors import InvalidInput, StoreRefused
 from tasklib.engine.audit import Auditor
 from tasklib.engine.backends import Backend
 from tasklib.engine.config import Config, is_missing
-from tasklib.engine.default import use_engine
+from tasklib.engine.default import current_engine, init_module, use_engine
 from tasklib.engine.engine import Engine
 
 T = TypeVar("T")
@@ -44,9 +44,13 @@ class Session:
         return Auditor(actor(), self.config.redact)
 
     def configure(self, **settings: Any) -> Config:
-        """The settings: arguments win over variables, variables over defaults."""
+        """The settings: what the command line says; else what the application gave to `init()`, if it was loaded; else
+        the environment."""
+        chosen = None if init_module() is None else current_engine()
         if self.database_url is not None:
             settings["database_url"] = self.database_url
+        elif chosen is not None:
+            settings = {**chosen.config.given, **settings}
         return Config(**settings)
 
     def run(self, work: Callable[[Engine], Awaitable[T]], *, creates: bool = False) -> T:
@@ -107,13 +111,9 @@ class Session:
             raise typer.Exit(1)
 
     def adopt_app_config(self, **settings: object) -> Config:
-        """The settings to use once an application's modules were imported: what the command line says, else what the
-        application gave to `init()`, else the environment. Tasks that submit further tasks use the same queue."""
-        chosen = use_engine(None)
-        if chosen is None or self.database_url is not None:
-            config = self.configure(**settings)
-        else:
-            config = Config(**{**chosen.config.given, **settings})
+        """The settings to use once an application's modules were imported. Tasks that submit further tasks use the same
+        queue."""
+        config = self.configure(**settings)
         use_engine(Engine(config))
         return config
 

@@ -42,6 +42,7 @@ from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
 from tasklib.core.unique import Unique, debounce, throttle
 from tasklib.engine.engine import Engine
+from tasklib.engine.linked import Linked, linked
 from tasklib.engine.repeating import SAME, repeat
 from tasklib.engine.submission import Call, Submitted, check
 from tasklib.stores.values import SEARCHED_TASKS, Filter, Page
@@ -94,6 +95,16 @@ def submit(
         str | None,
         typer.Option("--key", "-k", metavar="TEXT", help="Idempotency key: submits with the same key make one task."),
     ] = None,
+    after: Annotated[
+        list[UUID] | None,
+        typer.Option(
+            parser=task_id, metavar="ID", help="Wait for this task; may be given several times.", show_default=False
+        ),
+    ] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(metavar="WHEN", help="With --after: once all have success (the default), or at their end."),
+    ] = None,
     unique: Annotated[
         str | None, typer.Option(metavar="TEXT", help="One task of its type for this key; later submits join it.")
     ] = None,
@@ -145,6 +156,8 @@ def submit(
             priority=priority,
             tags=pairs(tag, "--tag") if tag else None,
             idempotency_key=key,
+            after=after,
+            on=cast(Any, on),
             unique=_unique(unique, until, replace, debounce_for, at_most, throttle_for),
         )
     )
@@ -209,6 +222,9 @@ def list_tasks(
     state: States = None,
     name: Names = None,
     tag: Tags = None,
+    flow: Annotated[
+        UUID | None, typer.Option(parser=task_id, metavar="ID", help="Only tasks of this flow.", show_default=False)
+    ] = None,
     ended: Annotated[
         float | None,
         typer.Option(parser=duration, metavar="DURATION", help="Ended in the last 15m, 1h, 7d.", show_default=False),
@@ -234,12 +250,12 @@ def list_tasks(
     """List tasks, newest first.
 
     A failed task that still has attempts left is shown as waiting; --state failed finds it too, --state waiting nothing
-    else. A search by word, by tag or by --ended looks at 50,000 of the tasks that meet the other conditions; --cursor
-    goes on.
+    else. A search by word, by tag or by --ended looks at up to 20,000 of the tasks that meet the other conditions;
+    --cursor goes on.
     """
     if as_csv and (watch or session.out.as_json):
         raise InvalidOption("--csv is for one list: without --watch and --json", field="csv")
-    where = replace(chosen(state, name, tag), words=search or None)
+    where = replace(chosen(state, name, tag), words=search or None, flow_id=flow)
     if ended is not None:
         check_delay(ended, "ended")
 
@@ -279,7 +295,8 @@ def _show_page(session: Session, page: Page, now: datetime, *, filtered: bool) -
         if page.next_cursor is not None:
             session.out.hint(f"There are more:  add --cursor {page.next_cursor}")
     elif page.next_cursor is not None:
-        session.out.note(f"None of {SEARCHED_TASKS:,} tasks matches. For older ones add --cursor {page.next_cursor}")
+        looked = f"None of up to {SEARCHED_TASKS:,} tasks matches."
+        session.out.note(f"{looked} For older ones add --cursor {page.next_cursor}")
     else:
         session.out.note("No tasks match." if filtered else "There are no tasks.")
 
@@ -291,27 +308,27 @@ def show(
         bool, typer.Option("--follow", "-f", help="Tell each change until it is finished, then show it.")
     ] = False,
 ) -> None:
-    """Show everything about one task: payload, result, each failed attempt, the traceback.
+    """Show everything about one task: payload, result, what it waits for, each failed attempt, the traceback.
 
     With --follow and --json each change is a line of its own.
     """
 
-    async def look(engine: Engine) -> tuple[Task, datetime]:
+    async def look(engine: Engine) -> tuple[Task, datetime, Linked]:
         store, known = await engine.store(), None
         while True:
             task, now = await engine.get_or_raise(task_id), await store.now()
             if not follow or is_terminal(task):
-                return task, now
+                return task, now, await linked(engine, task)
             if task.version != known:
                 known = task.version
                 _tell_change(session, task, now)
             await asyncio.sleep(_FOLLOW_SECONDS)
 
-    task, now = session.run(look)
+    task, now, links = session.run(look)
     if session.out.as_json:
-        session.out.data(record.record(task, session.config.redact))
+        session.out.data({**record.record(task, session.config.redact), **record.links(links)})
     else:
-        session.out.show(detail(task, now, session.config.redact))
+        session.out.show(detail(task, now, session.config.redact, links))
 
 
 def _tell_change(session: Session, task: Task, now: datetime) -> None:

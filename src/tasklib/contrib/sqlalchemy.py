@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tasklib.core.errors import MissingExtra
-from tasklib.stores.sql.queries import load_steps
+from tasklib.stores.sql.queries import load_steps, made_by_steps
 
 try:
     from sqlalchemy import Boolean, Column, Index, Integer, MetaData, String, Table, Text, text
@@ -31,7 +31,7 @@ except ImportError as error:
 
 __all__ = ["TABLES", "include_object", "migration", "tasks_table"]
 
-TABLES = frozenset(re.findall(r"CREATE TABLE \{schema\}\.(\w+)", "".join(step.sql for step in load_steps("postgres"))))
+TABLES = frozenset(made_by_steps("postgres", "TABLE"))
 """Everything that tasklib keeps in a schema."""
 
 _TYPES: dict[str, Any] = {

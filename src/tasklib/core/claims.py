@@ -23,7 +23,7 @@ from tasklib.core.errors import (
     WrongWorker,
 )
 from tasklib.core.lifecycle import Phase, phase_of
-from tasklib.core.task import Claim, Task
+from tasklib.core.task import Claim, Task, waited_ms
 
 C = TypeVar("C", bound=TaskConflict)
 
@@ -86,7 +86,9 @@ def take_over(task: Task, now: datetime, reason: str) -> Change:
 
 def held_back(task: Task, now: datetime) -> TaskNotDue:
     """Why a task that nobody has could not be taken."""
-    if task.due_at > now:
+    if task.waits > 0 and task.due_at > now:
+        wait = f"waits for {task.waits} tasks"
+    elif task.due_at > now:
         wait = f"is not due before {task.due_at.isoformat()}"
     else:
         wait = f"is held back by a pause or a limit of {task.name!r} or of all types"
@@ -124,7 +126,7 @@ def claim_of(task: Task) -> Claim:
         tags=json.dumps(task.tags),
         trace=task.trace,
         no_prefetch=False,
-        scheduled_at=task.scheduled_at,
+        waited_ms=waited_ms(task.retry_count, task.scheduled_at, task.started_at),
     )
 
 

@@ -214,6 +214,12 @@ def every(
     return Every(seconds=round(length, 3), **_checked(missed, late, overlap, jitter))
 
 
+def check_timing(timing: object) -> Timing:
+    if not isinstance(timing, Timing):
+        raise InvalidOption(f"schedule must be cron(...) or every(...), got {timing!r:.60}", field="schedule")
+    return timing
+
+
 def timing_of(given: Mapping[str, Any]) -> Timing:
     """From plain values, as files, requests and command lines have them: `cron` or `every`, and what both take."""
     common = {name: given[name] for name in _DEFAULTS if given.get(name) is not None}

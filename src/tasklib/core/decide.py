@@ -17,13 +17,14 @@ from tasklib.core.errors import (
     TaskCancelled,
     TaskCompleted,
     TaskConflict,
+    TaskNotDue,
     TaskNotFailed,
     TaskNotTerminal,
 )
 from tasklib.core.lifecycle import STATE_OF, TERMINAL, Event, Phase, move, phase_of
 from tasklib.core.outcome import Cancelled, Completed, Failed, Outcome, Released, Snoozed
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.task import Claim, Task, TaskState
+from tasklib.core.task import Claim, Task, TaskState, waited_ms
 
 HISTORY_LIMIT = 50
 HISTORY_ERROR_LIMIT = 2048
@@ -61,9 +62,13 @@ class Change(NamedTuple):
     """The terminal state that an operator takes the task out of: the counters must know."""
     run_ms: int = 0
     bucket: int = UNTIMED
+    waited_ms: int | None = None
+    """How long the task had waited for the attempt that ends; None: that is not known, or none ends."""
     if_asked: Change | None = None
     """What is written in its place if a cancel of the running task has been asked for by then. The same write looks, so
     that no request falls between. It differs in state, retry_count, due_in, error and entry alone, and is cancelled."""
+    feeds: bool = False
+    """Others wait for the task, as far as its claim knew."""
 
 
 class WriteResult(StrEnum):
@@ -75,6 +80,8 @@ class WriteResult(StrEnum):
     STALE = "stale"
     """The task has moved on; nothing was written."""
     MISSING = "missing"
+    AWAITED = "awaited"
+    """It was to be deleted, and another task waits for it; nothing was written."""
 
 
 def bucket_of(run_ms: int) -> int:
@@ -103,7 +110,14 @@ def settle(claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float = 
             None,
             outcome.run_ms,
             bisect_left(LATENCY_BOUNDS_MS, outcome.run_ms),
+            claim.waited_ms,
+            None,
+            claim.feeds,
         )
+    return _unfinished(claim, outcome, policy, spread)._replace(waited_ms=claim.waited_ms)
+
+
+def _unfinished(claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float) -> Change:
     guard = _Guard(claim.id, claim.version, claim.worker_id, None)
     attempt = _Attempt(claim.retry_count, claim.max_retries, claim.worker_id, claim.started_at)
     match outcome:
@@ -117,9 +131,9 @@ def settle(claim: Claim, outcome: Outcome, policy: RetryPolicy, spread: float = 
         case Cancelled():
             return _stopped(guard, attempt, outcome.error, run_ms=outcome.run_ms, bucket=bucket_of(outcome.run_ms))
         case Released() | Snoozed():
-            due_in = outcome.delay if isinstance(outcome, Snoozed) else None
+            entry = attempt.snoozed(outcome.delay) if isinstance(outcome, Snoozed) else None
             stopped = _stopped(guard, attempt, "cancelled before it could finish")
-            return _to(guard, Event.RELEASE, claim.retry_count, due_in=due_in, if_asked=stopped)
+            return _to(guard, Event.RELEASE, claim.retry_count, due_in=outcome.delay, entry=entry, if_asked=stopped)
         case _:
             raise AssertionError(outcome)
 
@@ -128,7 +142,8 @@ def expire(task: Task, reason: str) -> Change:
     """The lease ran out, or its worker vanished: a failed attempt that says so, due again now."""
     guard = _Guard(task.id, task.version, task.worker_id, task.locked_until)
     attempt = _Attempt(task.retry_count, task.max_retries, task.worker_id, task.started_at)
-    return _failed(guard, attempt, Failed(reason, lost=True), 0.0)
+    waited = waited_ms(task.retry_count, task.scheduled_at, task.started_at)
+    return _failed(guard, attempt, Failed(reason, lost=True), 0.0)._replace(waited_ms=waited)
 
 
 def cancel(task: Task) -> Change | None:
@@ -160,6 +175,9 @@ def run_now(task: Task, now: datetime) -> Change | None:
         raise _conflict(task, "run now")
     if task.due_at <= now:
         return None
+    if task.waits > 0:
+        message = f"task {task.id} waits for {task.waits} tasks and cannot be run now"
+        raise TaskNotDue(message, task_id=task.id, state=task.state)
     guard = _Guard(task.id, task.version, task.worker_id, None)
     return _to(guard, Event.RUN_NOW, task.retry_count, start=phase, due_in=0.0)
 
@@ -169,6 +187,9 @@ def revive(task: Task) -> Change:
     phase = phase_of(task)
     if move(phase, Event.REVIVE) is None:
         message = f"task {task.id} is {task.state}: only a cancelled task can be revived"
+        raise TaskConflict(message, task_id=task.id, state=task.state)
+    if task.after is not None and "cutBy" in task.after:
+        message = f"task {task.id} was cut off by the end of task {task.after['cutBy']}: retry or revive that one"
         raise TaskConflict(message, task_id=task.id, state=task.state)
     guard = _Guard(task.id, task.version, task.worker_id, None)
     return _to(guard, Event.REVIVE, 0, start=phase)._replace(leaves=TaskState.CANCELLED)
@@ -238,6 +259,16 @@ def explain_miss(change: Change, found: Task | None) -> WriteResult:
     return WriteResult.DUPLICATE if ours else WriteResult.STALE
 
 
+def holds(change: Change, found: Task | None) -> bool:
+    """Whether the row meets the change's guard."""
+    return (
+        found is not None
+        and change.version in (None, found.version)
+        and change.worker_id == found.worker_id
+        and change.locked_until in (None, found.locked_until)
+    )
+
+
 def written(change: Change, found: Task | None) -> Change:
     """Which of its two forms a change was written in: `found` is the row afterwards."""
     other = change.if_asked
@@ -270,14 +301,16 @@ class _Attempt(NamedTuple):
     started_at: datetime | None
 
     def entry(self, error: str, *, type: str = "", lost: bool = False, run_ms: int = 0) -> str:
-        record: dict[str, object] = {
-            "attempt": self.retry_count + 1,
-            "worker": self.worker_id,
-            "started": self.started_at.isoformat().replace("+00:00", "Z") if self.started_at else None,
-            "error": clip_error(error, HISTORY_ERROR_LIMIT),
-        }
         also: dict[str, object] = {"type": type, "lost": lost, "run_ms": run_ms}
-        record |= {name: value for name, value in also.items() if value}
+        more = {name: value for name, value in also.items() if value}
+        return self._written(error=clip_error(error, HISTORY_ERROR_LIMIT), **more)
+
+    def snoozed(self, seconds: float) -> str:
+        return self._written(snoozed=seconds)
+
+    def _written(self, **more: object) -> str:
+        started = self.started_at.isoformat().replace("+00:00", "Z") if self.started_at else None
+        record = {"attempt": self.retry_count + 1, "worker": self.worker_id, "started": started, **more}
         return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 

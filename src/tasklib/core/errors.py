@@ -11,11 +11,13 @@ TaskLibError
 ├── TaskConflict                   the task is not in a state that allows this, or a unique index of yours is against it
 │   ├── TaskAlreadyClaimed, TaskNotClaimed, WrongWorker, TaskCompleted, TaskFailed, TaskCancelled,
 │   └── MaxAttemptsReached, TaskNotTerminal, TaskNotDue, TaskNotFailed, ScheduleConflict
-├── TaskNotFound, ScheduleNotFound (LookupError)
+├── TaskNotFound, ScheduleNotFound, FlowNotFound (LookupError)
+├── FlowNotSent                    a task of a flow that is not stored, or not yet
 ├── WaitTimeout (TimeoutError)
 ├── WorkerNotFound (LookupError)
 ├── WorkerStopped                  it has ended, and nothing can be asked of it
 ├── WorkerExhausted                every slot is taken by a task that does not end
+├── WouldDeadlock                  every slot would wait for tasks that need one
 ├── MissingExtra, Unsupported, QueueInUse
 └── StoreError
     ├── StoreUnavailable           passing: try again
@@ -32,6 +34,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from tasklib.installed import DISTRIBUTION
+
 
 class TaskLibError(Exception):
     """Base of everything tasklib raises on purpose."""
@@ -43,6 +47,8 @@ class InvalidInput(TaskLibError, ValueError):
     """Refused at the border; nothing was written. `field` names what was wrong."""
 
     code = "invalid_input"
+    at = ""
+    """Of several tasks that were described together, which one: `tasks.3`."""
 
     def __init__(self, message: str, *, field: str | None = None) -> None:
         super().__init__(message)
@@ -169,6 +175,24 @@ class ScheduleNotFound(TaskLibError, LookupError):
         self.name = name
 
 
+class FlowNotFound(TaskLibError, LookupError):
+    code = "flow_not_found"
+
+    def __init__(self, flow_id: UUID | str) -> None:
+        super().__init__(f"no flow with id {flow_id}")
+        self.flow_id = flow_id
+
+
+class FlowNotSent(TaskLibError):
+    """A flow's tasks are stored when its block has ended; until then, and if it raises, there are none."""
+
+    code = "flow_not_sent"
+
+    def __init__(self, message: str, *, task_id: UUID | None = None) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+
+
 class WaitTimeout(TaskLibError, TimeoutError):
     """`state` is the state the task was last seen in, None if it was not."""
 
@@ -200,13 +224,25 @@ class WorkerExhausted(TaskLibError):
     code = "worker_exhausted"
 
 
+class WouldDeadlock(TaskLibError):
+    """A handler was about to wait for a task of its own queue, with every slot of its worker waiting so."""
+
+    code = "would_deadlock"
+
+    def __init__(self, message: str, *, task_id: UUID | None = None) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+
+
 class MissingExtra(TaskLibError, ImportError):
     """An optional dependency is not installed; the text holds the command that installs it."""
 
     code = "missing_extra"
 
     def __init__(self, extra: str, package: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs the package {package}; install it with: pip install 'tasklib[{extra}]'")
+        super().__init__(
+            f"{purpose} needs the package {package}; install it with: pip install '{DISTRIBUTION}[{extra}]'"
+        )
         self.extra = extra
 
 

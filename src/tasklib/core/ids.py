@@ -12,6 +12,7 @@ _LATEST = (1 << 48) - 1
 _SEQUENCE = (1 << SEQUENCE_BITS) - 1
 _ENTROPY = (1 << 62) - 1
 _VERSION_AND_VARIANT = (7 << 76) | (2 << 62)
+_new, _put, _UNKNOWN = object.__new__, object.__setattr__, SafeUUID.unknown
 
 
 def uuid7(unix_ms: int, sequence: int, entropy: int) -> UUID:
@@ -22,17 +23,26 @@ def uuid7(unix_ms: int, sequence: int, entropy: int) -> UUID:
 
 def uuid7s(moments: Iterable[int], entropies: Iterable[int]) -> list[UUID]:
     """UUIDv7s by the thousand. A moment is the milliseconds with the sequence behind them."""
-    new, put, unknown = object.__new__, object.__setattr__, SafeUUID.unknown
     made = []
     for moment, entropy in zip(moments, entropies, strict=True):
         # What UUID(int=...) does; but that takes most of its time to find out which of its six forms was meant.
-        task_id = new(UUID)
+        task_id = _new(UUID)
         milliseconds = moment >> SEQUENCE_BITS
         sequence = moment & _SEQUENCE
-        put(task_id, "int", (milliseconds << 80) | (sequence << 64) | _VERSION_AND_VARIANT | (entropy & _ENTROPY))
-        put(task_id, "is_safe", unknown)
+        _put(task_id, "int", (milliseconds << 80) | (sequence << 64) | _VERSION_AND_VARIANT | (entropy & _ENTROPY))
+        _put(task_id, "is_safe", _UNKNOWN)
         made.append(task_id)
     return made
+
+
+def uuid_of(text: str) -> UUID:
+    """`UUID(text)` for the usual form, in less than half the time."""
+    if len(text) != 36:
+        return UUID(text)
+    task_id = _new(UUID)
+    _put(task_id, "int", int(text.replace("-", ""), 16))
+    _put(task_id, "is_safe", _UNKNOWN)
+    return task_id
 
 
 def as_task_id(value: UUID | str) -> UUID:

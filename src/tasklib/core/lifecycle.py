@@ -28,6 +28,7 @@ class Event(StrEnum):
     STOP = "stopped as asked"
     ASK_TO_STOP = "cancel while running"
     CANCEL = "cancel"
+    CUT_OFF = "what it waits for failed"
     RETRY = "retry by hand"
     RESUME = "retry with attempts kept"
     RUN_NOW = "run now"
@@ -45,6 +46,7 @@ MOVES: dict[tuple[Phase, Event], Phase] = {
     (Phase.RUNNING, Event.ASK_TO_STOP): Phase.RUNNING,
     (Phase.PENDING, Event.CANCEL): Phase.CANCELLED,
     (Phase.WAITING, Event.CANCEL): Phase.CANCELLED,
+    (Phase.PENDING, Event.CUT_OFF): Phase.CANCELLED,
     (Phase.WAITING, Event.RETRY): Phase.PENDING,
     (Phase.FAILED, Event.RETRY): Phase.PENDING,
     (Phase.RUNNING, Event.RESUME): Phase.PENDING,

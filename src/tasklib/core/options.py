@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict, cast
+from uuid import UUID
 
 from tasklib.core import codec
 from tasklib.core.checks import INT32, KEY_LIMIT, check_delay, check_text, check_whole, shown
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
-from tasklib.core.errors import InvalidOption
+from tasklib.core.errors import InvalidInput, InvalidOption
+from tasklib.core.flows import On
+from tasklib.core.ids import as_task_id
+from tasklib.core.outputs import Awaited, Output, TaskReference
 from tasklib.core.retry import RetryPolicy
 from tasklib.core.unique import Unique
 
@@ -28,6 +32,12 @@ class CommonOptions(TypedDict, total=False):
     tags: Mapping[str, Any] | None
     idempotency_key: str | None
     unique: Unique | None
+    after: Iterable[Awaited] | None
+    """Tasks that must have completed first, by handle or id; an empty list: none."""
+    on: On | None
+    """"end": runs whatever becomes of what it is after; "success" unless given."""
+    before: Iterable[Awaited] | None
+    """Tasks that wait already, and are to wait for this one, too."""
 
 
 class CamelOptions(TypedDict, total=False):
@@ -80,6 +90,30 @@ def check_unique(value: object) -> Unique:
     return value
 
 
+def check_awaited(value: object, field: str) -> tuple[TaskReference | UUID, ...]:
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, Output)):
+        raise InvalidOption(f"{field} must be a list of handles or ids of tasks, got {shown(value)}", field=field)
+    return tuple(_reference(each, field) for each in value)
+
+
+def _reference(value: Any, field: str) -> TaskReference | UUID:
+    if isinstance(value, Output):
+        return value._task
+    if not isinstance(value, (UUID, str)) and isinstance(getattr(value, "id", None), UUID):
+        reference: TaskReference = value
+        return reference
+    try:
+        return as_task_id(value)
+    except InvalidInput:
+        raise InvalidOption(f"{field} takes handles or ids of tasks, got {shown(value)}", field=field) from None
+
+
+def check_on(value: object) -> On:
+    if value not in ("success", "end"):
+        raise InvalidOption(f"on must be 'success' or 'end', got {shown(value)}", field="on")
+    return value
+
+
 def check_run_at(value: object, field: str = "run_at") -> datetime:
     if not isinstance(value, datetime):
         raise InvalidOption(f"{field} must be a datetime, got {shown(value)}", field=field)
@@ -127,6 +161,9 @@ _CHECKS: dict[str, Callable[[Any], Any]] = {
     "tags": _checked_tags,
     "idempotency_key": check_key,
     "unique": check_unique,
+    "after": lambda value: check_awaited(value, "after"),
+    "on": check_on,
+    "before": lambda value: check_awaited(value, "before"),
     "delay_seconds": check_delay,
     "run_at": check_run_at,
     "max_retries": check_max_retries,

@@ -42,14 +42,17 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Snoozed:
-    """To run again later; the attempt is given back."""
+    """The handler asked to run again later; the attempt is given back, and the history tells of it."""
 
     delay: float
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Given back unfinished; it starts again under the same attempt number."""
+    """Given back unfinished, or not begun; it starts again under the same attempt number."""
+
+    delay: float | None = None
+    """Seconds until then; None: as soon as it is due."""
 
 
 @dataclass(frozen=True, slots=True)

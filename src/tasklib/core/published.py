@@ -49,6 +49,8 @@ def _options(own: TaskOptions) -> str:
     options: dict[str, Any] = {name: getattr(own, name) for name in _OPTIONS}
     options["tags"] = dict(own.tags)
     options["retry"] = None if own.retry is None else asdict(own.retry)
+    for name in ("retry_for", "no_retry_for"):  # to be read: whoever runs it has the code
+        options[name] = [f"{kind.__module__}.{kind.__qualname__}" for kind in getattr(own, name) or ()] or None
     options["unique"] = asdict(own.unique) if isinstance(own.unique, Unique) else own.unique and COMPUTED
     return codec.encode(options, field="options")
 

@@ -6,7 +6,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, ValidationError, create_model
@@ -18,7 +18,7 @@ from tasklib.core.annotations import adapter_config, field_name, is_loose, plain
 from tasklib.core.cron import Timing
 from tasklib.core.errors import InvalidOption, InvalidValue, TaskDefinitionError, TaskValidationError
 from tasklib.core.options import DEFAULT_QUEUE, OPTION_NAMES, RESERVED, check_name, check_options, check_unique
-from tasklib.core.retry import RetryPolicy
+from tasklib.core.retry import RetryPolicy, check_exceptions
 from tasklib.core.unique import Unique
 
 Executor = Literal["auto", "process"]
@@ -43,6 +43,10 @@ class TaskOptions:
     priority: int = 0
     tags: Mapping[str, Any] = field(default_factory=dict)
     retry: RetryPolicy | None = None
+    retry_for: tuple[type[BaseException], ...] | None = None
+    """Only after these exceptions is it tried again. None: after all."""
+    no_retry_for: tuple[type[BaseException], ...] | None = None
+    """After these it is not, whatever `retry_for` says."""
     executor: Executor = "auto"
     queue: str = DEFAULT_QUEUE
     """A label by which workers choose what they serve."""
@@ -61,8 +65,17 @@ class TaskOptions:
             raise TaskDefinitionError(reason, field="schedule")
         if self.unique is not None and self.unique != COMPUTED and not callable(self.unique):
             check_unique(self.unique)
+        for name in ("retry_for", "no_retry_for"):
+            if getattr(self, name) is not None:
+                check_exceptions(getattr(self, name), name)
         if self.executor not in ("auto", "process"):
             raise TaskDefinitionError(f"executor must be 'auto' or 'process', got {self.executor!r}", field="executor")
+
+    def retries_after(self, raised: type[BaseException]) -> bool:
+        """Whether an attempt that ended with this exception is worth another, while attempts are left."""
+        if self.no_retry_for is not None and issubclass(raised, self.no_retry_for):
+            return False
+        return self.retry_for is None or issubclass(raised, self.retry_for)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +143,13 @@ class TaskType:
                 raise InvalidValue(f"kwargs: cannot be stored as JSON: {error}", field="kwargs") from None
         return codec.vet_all(texts, field="kwargs", limit=limit)
 
+    def unchecked(self, names: frozenset[str]) -> TaskType:
+        """The same, but these parameters take anything: their values are not known yet. A payload is not checked at
+        all then."""
+        if self.takes_payload:
+            return replace(self, params=ANY_PAYLOAD)
+        return replace(self, params=_unchecked(self.params, tuple(self.parameters.items()), names))
+
     def _hint(self, given: Mapping[str, Any]) -> str:
         """What to do with options of a submit that stand among the arguments."""
         misplaced = [name for name in given if name in OPTION_NAMES and name not in self.signature.parameters]
@@ -193,6 +213,13 @@ class TaskType:
         except Exception as error:  # a validator of the annotation's own may raise anything
             reason = f"{type(error).__name__}: {error}"
         raise InvalidValue(f"result: does not fit what {self.name} says it returns: {reason}", field="result")
+
+
+@functools.lru_cache(maxsize=1024)
+def _unchecked(params: type[BaseModel], renamed: tuple[tuple[str, str], ...], names: frozenset[str]) -> type[BaseModel]:
+    slots = {dict(renamed).get(slot, slot): slot for slot in params.model_fields}
+    fields: dict[str, Any] = {slots[name]: (Any, Field(alias=name)) for name in names if name in slots}
+    return create_model(params.__name__, __base__=params, __module__=params.__module__, **fields)
 
 
 class Registry:

@@ -1,15 +1,20 @@
-"""When a failed task runs again: one pure policy for all APIs."""
+"""When a failed task runs again, and after which exceptions: one pure policy for all APIs."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from tasklib.core.durations import Seconds, in_seconds
-from tasklib.core.errors import InvalidOption
+from tasklib.core.errors import InvalidOption, TaskDefinitionError
+from tasklib.core.outcome import Fail, Retry, Snooze, TaskStopped
 
 LONGEST_DELAY = 6 * 3600.0
+Exceptions: TypeAlias = type[BaseException] | Iterable[type[BaseException]]
+_DECIDED = (Retry, Fail, Snooze, TaskStopped)
+"""What they mean is fixed."""
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -63,3 +68,17 @@ class RetryPolicy:
 
 RetryPolicy.QUEUE = RetryPolicy(base=10.0, multiplier=4.0, jitter=0.2)
 RetryPolicy.AT_ONCE = RetryPolicy(base=0.0, multiplier=1.0, cap=0.0)
+
+
+def check_exceptions(given: Exceptions, field: str) -> tuple[type[BaseException], ...]:
+    """`retry_for` and `no_retry_for` of a task type: a class, or several."""
+    kinds = (given,) if isinstance(given, type) else tuple(given) if isinstance(given, Iterable) else (given,)
+    for kind in kinds:
+        if not isinstance(kind, type) or not issubclass(kind, BaseException):
+            raise TaskDefinitionError(f"{field}: takes classes of exceptions, got {kind!r:.60}", field=field)
+        if issubclass(kind, _DECIDED):
+            reason = f"a handler decides by raising {kind.__name__}, so that it cannot be in a list"
+            raise TaskDefinitionError(f"{field}: {reason}", field=field)
+    if not kinds:
+        raise TaskDefinitionError(f"{field}: names no exception; max_retries=0 is what is never retried", field=field)
+    return kinds

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import date, datetime, time, timedelta
 from importlib import import_module
 from ipaddress import IPv4Address, IPv6Address
@@ -91,6 +91,14 @@ def argument_schema(text: str | None) -> ArgumentSchema | None:
         return ArgumentSchema(json.loads(text), import_module("jsonschema_rs"))
     except (ImportError, ValueError):
         return None
+
+
+def without_checks(text: str | None, names: Collection[str]) -> str | None:
+    """The schema that takes anything for these parameters. None: it is not one of parameters, but of a payload."""
+    schema = None if text is None else json.loads(text)
+    if not isinstance(schema, dict) or not isinstance(known := schema.get("properties"), dict):
+        return None
+    return json.dumps({**schema, "properties": {**known, **{name: {} for name in names if name in known}}})
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -9,8 +10,11 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core.errors import WaitTimeout
+from tasklib.core.flows import After
 from tasklib.core.redact import mask_text
 from tasklib.core.unique import Unique
+
+_MANY_PARENTS = re.compile(r'"parents": ?[0-9]')
 
 
 class TaskState(StrEnum):
@@ -38,7 +42,26 @@ class NewTask(NamedTuple):
     idempotency_key: str | None = None
     retry_policy: str | None = None
     trace: str | None = None
+    # What most tasks have nothing of: a plain insert leaves it out.
     unique_rule: Unique | None = None
+    after: After | None = None
+    """The tasks that it waits for."""
+    before: tuple[UUID, ...] = ()
+    """Tasks that are to wait for this one, too; they must be waiting still."""
+    flow_id: UUID | None = None
+    """The id of the flow's first task."""
+    flow_name: str | None = None
+    """Of the flow, said by its first task."""
+
+    @property
+    def is_linked(self) -> bool:
+        """It waits for others, or others for it, or it is in a flow."""
+        return self.after is not None or bool(self.before) or self.flow_id is not None
+
+    @property
+    def is_plain(self) -> bool:
+        """It has nothing in common with other tasks, stored or not: storing it waits for nobody."""
+        return self.idempotency_key is None and self.unique_rule is None and not self.is_linked
 
 
 class Claim(NamedTuple):
@@ -61,7 +84,21 @@ class Claim(NamedTuple):
     isolated: bool = False
     """Its latest two attempts lost their workers, or its latest one did and this is the last: it may be what kills
     them, or cannot afford to be beside that. It starts with nothing else."""
-    scheduled_at: datetime | None = None
+    waited_ms: int | None = None
+    """From when it was due to this start, its first one; None: a retry, of which nobody knows when it was due."""
+    flow: str | None = None
+    """None for most. Else what it is in a flow, as JSON: `id` of the flow, `after` as the column has it, and `feeds`,
+    true, if others wait for it."""
+
+    @property
+    def feeds(self) -> bool:
+        """Others wait for it, or may."""
+        return self.flow is not None and '"feeds"' in self.flow
+
+    @property
+    def takes_results(self) -> bool:
+        """Results of others go into its payload, or may: those of many parents are kept beside the row."""
+        return self.flow is not None and ('"inputs"' in self.flow or _MANY_PARENTS.search(self.flow) is not None)
 
     @property
     def attempt(self) -> int:
@@ -112,6 +149,15 @@ class Task:
     unique_until: str | None = None
     copy_of: UUID | None = None
     """The task that it repeats under an id of its own."""
+    waits: int = 0
+    """How many tasks it still waits for."""
+    after: dict[str, Any] | None = None
+    """What it waits, or waited, for: `on`, `parents` (ids; of many, how many), `inputs`, its own `delay` or `runAt`; on
+    the first task of a flow `flow`, its name; `cutBy`, the parent whose end cancelled it."""
+    flow_id: UUID | None = None
+    """The flow that it is in: the id of the flow's first task."""
+    fed: bool = False
+    """Others wait, or waited, for it: who looks it up asks the store."""
 
     @property
     def attempts(self) -> int:
@@ -164,6 +210,13 @@ def has_error(task: Task) -> bool:
 def is_terminal(task: Task) -> bool:
     """Nothing but an operator will change it any more."""
     return task.completed_at is not None
+
+
+def waited_ms(retry_count: int, due_at: datetime, started_at: datetime | None) -> int | None:
+    """As `Claim` has it."""
+    if retry_count > 0 or started_at is None:
+        return None
+    return max(0, round(1000 * (started_at - due_at).total_seconds()))
 
 
 def run_time(task: Task, now: datetime) -> float:

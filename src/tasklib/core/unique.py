@@ -79,17 +79,17 @@ class Holder(NamedTuple):
     unique_key: str
     unique_until: str | None
     created_at: datetime
+    started: bool
     running: bool
     over: bool
     now: datetime
 
     def gives_way_to(self, rule: Unique) -> bool:
-        """Whether the key is free by now, for such a submit."""
-        if self.unique_until != ELAPSED:
-            return False
-        if rule.until == ELAPSED:
+        """Whether the key is free by now, for such a submit. Workers older than unique tasks clear no key: of what one
+        of them runs, it is free all the same."""
+        if self.unique_until == ELAPSED and rule.until == ELAPSED:
             return self.created_at + timedelta(seconds=in_seconds(rule.seconds)) <= self.now
-        return self.over
+        return self.over or (self.unique_until == STARTED and self.started)
 
     def is_replaced_by(self, rule: Unique) -> bool:
         return rule.conflict == "replace" and not self.running and not self.over

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,17 +28,18 @@ class Auditor:
         entry = self.entry(action, detail=detail)
         return lambda tasks: [replace(entry, task_id=task.id, name=task.name) for task in tasks]
 
-    def of_bulk(self, action: str, bulk_id: UUID, asked: dict[str, Any], name: str | None) -> Audit[Task]:
-        """One for each task and one for each batch, all under the id of the mass action. `name`: the only type that it
-        is about."""
+    def of_bulk(self, action: str, bulk_id: UUID, asked: dict[str, Any]) -> Audit[Task]:
+        """One for each task, and for each batch one for each type in it, so that whoever looks at a type finds the mass
+        action; all under its id."""
         of_tasks = self.of_tasks(action, detail={"bulk": True})
 
         def audit(tasks: Sequence[Task]) -> Sequence[AuditEntry]:
-            batch = self.entry(f"bulk-{action}", name=name, detail={"filter": asked, "done": len(tasks)})
-            return [
-                *(replace(entry, bulk_id=bulk_id) for entry in of_tasks(tasks)),
-                replace(batch, bulk_id=bulk_id, done=len(tasks)),
-            ]
+            by_type = Counter(task.name for task in tasks)
+            told = [*of_tasks(tasks)]
+            for name, done in by_type.items():
+                of_type = self.entry(f"bulk-{action}", name=name, detail={"filter": asked, "done": done})
+                told.append(replace(of_type, done=done))
+            return [replace(entry, bulk_id=bulk_id) for entry in told]
 
         return audit
 

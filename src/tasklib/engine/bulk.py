@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 from uuid import UUID
@@ -13,6 +14,7 @@ from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.engine import Engine, audit_by_id
+from tasklib.engine.filters import count_cap
 from tasklib.engine.listeners import Settled
 from tasklib.stores.values import Audit, Count, Filter
 
@@ -25,6 +27,7 @@ class Action(StrEnum):
     CANCEL = "cancel"
     DELETE = "delete"
     REVIVE = "revive"
+    RUN_NOW = "run-now"
 
 
 class Batch(NamedTuple):
@@ -39,20 +42,23 @@ CONCERNS: dict[Action, tuple[str, ...]] = {
     Action.CANCEL: (TaskState.PENDING, TaskState.FAILED, TaskState.RUNNING),
     Action.DELETE: (TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELLED),
     Action.REVIVE: (TaskState.CANCELLED,),
+    Action.RUN_NOW: (TaskState.PENDING, TaskState.FAILED),
 }
 """The states in which a task can be the object of the action; others that match the filter are left alone."""
 
-_DECIDED: dict[Action, Callable[[Task], Change | None]] = {
-    Action.RETRY: decide.retry_by_hand,
-    Action.CANCEL: decide.cancel,
-    Action.REVIVE: decide.revive,
+_DECIDED: dict[Action, Callable[[Task, datetime], Change | None]] = {
+    Action.RETRY: lambda task, _: decide.retry_by_hand(task),
+    Action.CANCEL: lambda task, _: decide.cancel(task),
+    Action.REVIVE: lambda task, _: decide.revive(task),
+    Action.RUN_NOW: decide.run_now,
 }
 
 
 def concerned(action: Action, where: Filter) -> Filter:
     """The filter, narrowed to what the action can be done to."""
+    where = replace(where, not_due=action is Action.RUN_NOW or None)
     asked = CONCERNS[action] if where.states is None else [state for state in where.states if state in CONCERNS[action]]
-    needed = {Action.CANCEL: False, Action.DELETE: True, Action.REVIVE: True}.get(action)
+    needed = {Action.CANCEL: False, Action.RUN_NOW: False, Action.DELETE: True, Action.REVIVE: True}.get(action)
     if needed is None:
         return replace(where, states=asked)
     contradicted = where.terminal is not None and where.terminal is not needed
@@ -63,7 +69,7 @@ async def count(engine: Engine, action: Action, where: Filter) -> Count:
     """How many tasks the action would be done to. A search counts among the newest tasks only, and says so; `perform`
     goes on to the end."""
     narrowed = concerned(action, where)
-    return await engine.count(narrowed, COUNT_CAP) if narrowed.states else Count(0, False)
+    return await engine.count(narrowed, count_cap(where, COUNT_CAP)) if narrowed.states else Count(0, False)
 
 
 async def perform(
@@ -92,16 +98,18 @@ async def _do(engine: Engine, action: Action, tasks: Sequence[Task], audit: Audi
         finished = [task for task in tasks if task.completed_at is not None]
         guards = [(task.id, task.version) for task in finished]
         return _applied(finished, await store.delete(guards, audit=entries))
+    now = await store.now()
     changed: list[Task] = []
     changes: list[Change] = []
     running: dict[UUID, Task] = {}
     for task in tasks:
         try:
-            change = _DECIDED[action](task)
+            change = _DECIDED[action](task, now)
         except TaskConflict:
             continue
         if change is None:
-            running[task.id] = task
+            if action is Action.CANCEL:  # else there is nothing left to do: it has fallen due meanwhile
+                running[task.id] = task
         else:
             changed.append(task)
             changes.append(change)

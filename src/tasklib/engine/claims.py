@@ -18,7 +18,8 @@ from tasklib.core.task import Claim, Task, TaskState
 from tasklib.engine import task_log
 from tasklib.engine.engine import TRIES, Engine, worker_lost_error
 from tasklib.engine.listeners import Settled
-from tasklib.stores.protocol import ControlStore, ReadStore, Store, WorkStore
+from tasklib.engine.parents import fill_tasks
+from tasklib.stores.protocol import ControlStore, Store, WorkStore
 from tasklib.stores.values import Claimed, ClaimRequest, Controls, Held
 
 POLL_SECONDS = 0.5
@@ -37,12 +38,12 @@ async def claim(engine: Engine, task_id: UUID, worker_id: str, lease_seconds: fl
                 if taken is not None:
                     task_log.started(taken)
                     (found,) = await store.get([task_id])
-                    return _claimed(found or task, taken, lease_seconds)
+                    return await _filled(store, _claimed(found or task, taken, lease_seconds))
                 await _check_held_back(store, task)
             case ClaimAttempt.EXTEND:
                 extended = await _extended(store, task, lease_seconds)
                 if extended is not None:
-                    return extended
+                    return await _filled(store, extended)
             case ClaimAttempt.TAKEOVER:
                 contested = claims.take_over(task, await store.lease_now(), worker_lost_error(task))
                 if (await store.settle([contested]))[0] is WriteResult.APPLIED:
@@ -140,11 +141,17 @@ async def _next(engine: Engine, store: WorkStore, request: ClaimRequest) -> Clai
     return claimed
 
 
-async def _shown(store: ReadStore, made: Sequence[Claim], lease_seconds: float) -> list[Task]:
+async def _filled(store: Store, task: Task) -> Task:
+    """With the results that it waited for among its arguments."""
+    return task if task.after is None else (await fill_tasks(store, [task]))[0]
+
+
+async def _shown(store: Store, made: Sequence[Claim], lease_seconds: float) -> list[Task]:
     if not made:
         return []
     tasks = await store.get([each.id for each in made])
-    return [_claimed(task, each, lease_seconds) for task, each in zip(tasks, made, strict=True) if task is not None]
+    both = zip(tasks, made, strict=True)
+    return await fill_tasks(store, [_claimed(task, each, lease_seconds) for task, each in both if task is not None])
 
 
 def _claimed(task: Task, made: Claim, lease_seconds: float) -> Task:

@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import unquote
 
-from pydantic import BeforeValidator, Field, PlainValidator, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tasklib.core import codec
 from tasklib.core.durations import in_seconds
@@ -48,11 +56,11 @@ Duration = Annotated[Number, BeforeValidator(in_seconds)]
 WholeDuration = Annotated[Whole, BeforeValidator(in_seconds)]
 
 
-class Config(BaseSettings):
+class Config(BaseModel):
     """Every field can also be set by a variable, `TASKLIB_` and its name in capitals; arguments win. Seconds may be
     given as a timedelta."""
 
-    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     database_url: str = Field(default="sqlite:///tasklib.db", repr=False, min_length=1)
     """`sqlite:///file.db`, `postgresql://...`, `nats://...` or `memory://`."""
@@ -82,14 +90,14 @@ class Config(BaseSettings):
     max_result_bytes: Whole = Field(default=codec.MAX_BYTES, ge=1, le=256 * 1024 * 1024)
     pool_size: Whole = Field(default=10, ge=1, le=1000)
     """Most connections of one process to a database server."""
-    redact_keys: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)] = ()
+    redact_keys: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ()
     """Keys, beside those like `password`, whose values are masked wherever people read tasks. In the variable
     separated by commas."""
     call_timeout_seconds: Duration = Field(default=30.0, gt=0, le=3600)
     """How long one call of a worker to the database may take, reconnecting included."""
     submit_timeout_seconds: Duration = Field(default=5.0, gt=0, le=3600)
     """The same for an application's own calls, submits and reads: a web request cannot wait for long."""
-    middleware: Annotated[Sequence[Middleware], NoDecode, PlainValidator(around.load)] = ()
+    middleware: Annotated[Sequence[Middleware], PlainValidator(around.load)] = ()
     """The application's own code around submits and runs, the outermost first. In the variable `module:name`, separated
     by commas."""
     alerts_file: Path | None = None
@@ -100,7 +108,7 @@ class Config(BaseSettings):
         def __init__(self, **values: Any) -> None:
             _refuse_misspelt_variables()
             try:
-                super().__init__(**values)
+                super().__init__(**(_from_environment() | values))
             except ValidationError as error:
                 raise _refusal(error) from None
 
@@ -202,6 +210,11 @@ def _is_test() -> bool:
     if said is not None:
         return said.lower() not in ("", "0", "false", "no", "off")
     return any(name in os.environ for name in _PYTEST)
+
+
+def _from_environment() -> dict[str, str]:
+    variables = {name: f"{ENV_PREFIX}{name.upper()}" for name in Config.model_fields}
+    return {name: os.environ[variable] for name, variable in variables.items() if variable in os.environ}
 
 
 def _refuse_misspelt_variables() -> None:

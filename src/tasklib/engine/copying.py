@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from tasklib.core.decide import WriteResult
 from tasklib.core.errors import QueueInUse
 from tasklib.core.schedules import ScheduleWrite
+from tasklib.core.task import Task
 from tasklib.engine.diagnose import WorkerState, worker_state
 from tasklib.engine.engine import Engine
 from tasklib.stores.protocol import AccessStore, ControlStore, ScheduleStore
-from tasklib.stores.values import ControlChange, Filter
+from tasklib.stores.values import ControlChange, Filter, Traits
 
 BATCH = 500
 
@@ -44,7 +45,8 @@ async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None
     cursor: UUID | None = None
     while True:
         page = await reading.page(Filter(), limit=BATCH, cursor=cursor, oldest_first=True)
-        write_results = await writing.restore(page.tasks)
+        _check_links(page.tasks, reading.traits, writing.traits)
+        write_results = await writing.restore(page.tasks, await reading.kept_links(page.tasks))
         done.copied += write_results.count(WriteResult.APPLIED)
         done.already += write_results.count(WriteResult.DUPLICATE)
         done.refused += [
@@ -56,6 +58,14 @@ async def copy(source: Engine, target: Engine, progress: Callable[[Copied], None
         cursor = page.next_cursor
         if cursor is None:
             return done
+
+
+def _check_links(tasks: Sequence[Task], *both: Traits) -> None:
+    unable = next((each for each in both if not each.keeps_links), None)
+    waiting = next((task for task in tasks if task.waits > 0), None)
+    if unable is not None and waiting is not None:
+        instead = f"let its flows end, or cancel what waits; task {waiting.id} ({waiting.name}) does"
+        raise unable.unsupported("be copied, or copied to, with tasks that wait for tasks", instead)
 
 
 async def _check_at_rest(engine: Engine, which: str) -> None:

@@ -48,6 +48,11 @@ def default_engine() -> Engine:
     return _engine
 
 
+def current_engine() -> Engine | None:
+    """What is in place now, if anything is; nothing is made for the asking."""
+    return _engine
+
+
 def engine_of(config: Config) -> Engine:
     """An engine with these settings: on the queue they name, or, where they leave that open, on the test's."""
     held = _held

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from tasklib.core.lifecycle import Phase, phase_of
 from tasklib.core.task import Task
 from tasklib.engine.engine import Engine
+from tasklib.engine.linked import parents_total
 from tasklib.stores.values import Controls, NameStats, WorkerInfo
 
 
 class Cause(StrEnum):
+    TASKS = "tasks"
     SCHEDULED = "scheduled"
     RETRY = "retry"
     PAUSED = "paused"
@@ -44,8 +46,9 @@ async def reasons(engine: Engine, task: Task) -> list[Reason]:
         return []
     controls, workers = await engine.standing()
     live = [worker for worker in workers if is_live(worker, engine.config.dead_after_seconds)]
-    found = [*_paused(task, controls), *_unhandled(task, live)]
-    if task.due_at > task.updated_at:  # otherwise it was due when it was last written, by the same clock
+    found = [*_waits(task), *_paused(task, controls), *_unhandled(task, live)]
+    # What was due when it was last written is due: it is the same clock.
+    if task.waits <= 0 and task.due_at > task.updated_at:
         found += _not_due(task, await (await engine.store()).now())
     if not found:
         found = _in_line(task, controls, await engine.stats(), live)
@@ -65,6 +68,13 @@ def is_live(worker: WorkerInfo, dead_after: float) -> bool:
     return worker_state(worker, dead_after) is WorkerState.LIVE
 
 
+def _waits(task: Task) -> Iterable[Reason]:
+    if task.waits > 0:
+        total = max(task.waits, parents_total(task))
+        end = "end" if (task.after or {}).get("on") == "end" else "complete"
+        yield Reason(Cause.TASKS, f"It waits for {task.waits} of {_number(total, 'task')} to {end}.")
+
+
 def _paused(task: Task, controls: Mapping[str, Controls]) -> Iterable[Reason]:
     if controls.get("", Controls()).paused:
         yield Reason(Cause.PAUSED, "The whole queue is paused.")
@@ -74,7 +84,10 @@ def _paused(task: Task, controls: Mapping[str, Controls]) -> Iterable[Reason]:
 
 def _unhandled(task: Task, live: list[WorkerInfo]) -> Iterable[Reason]:
     if not any(task.name in worker.names for worker in live):
-        who = f"None of the {len(live)} live workers handles" if live else "No worker is running to handle"
+        who = "No worker is running to handle"
+        if live:
+            several = f"None of the {len(live)} live workers handles"
+            who = "The only live worker does not handle" if len(live) == 1 else several
         yield Reason(Cause.NO_WORKER, f"{who} the type {task.name}.")
 
 
@@ -92,20 +105,21 @@ def _in_line(
     found = []
     own = stats.get(task.name, NameStats())
     everywhere = sum(each.running for each in stats.values())
-    for scope, running, what in (("", everywhere, "tasks"), (task.name, own.running, f"tasks of the type {task.name}")):
+    for scope, running, of in (("", everywhere, ""), (task.name, own.running, f" of the type {task.name}")):
         limits = controls.get(scope, Controls())
         if limits.concurrency is not None and running >= limits.concurrency:
-            text = f"{running} {what} are running, and no more than {limits.concurrency} may."
+            run = f"{_number(running, 'task')}{of} {'is' if running == 1 else 'are'} running"
+            text = f"{run}, and no more than {limits.concurrency} may."
             found.append(Reason(Cause.CONCURRENCY_LIMIT, text))
         if limits.rate is not None:
-            found.append(Reason(Cause.RATE_LIMIT, f"No more than {limits.rate:g} {what} may start in a second."))
+            tasks = f"{limits.rate:g} {'task' if limits.rate == 1 else 'tasks'}{of}"
+            found.append(Reason(Cause.RATE_LIMIT, f"No more than {tasks} may start in a second."))
     if not found:
         handling = [worker for worker in live if task.name in worker.names]
         slots = sum(worker.concurrency for worker in handling)
         text = (
-            f"It is due and waits for its turn: {own.pending + own.waiting} tasks of its type wait, "
-            f"{own.running} run, and the {_number(len(handling), 'live worker')} that handle it have "
-            f"{_number(slots, 'slot')}."
+            f"It is due and waits for its turn: of its type {own.pending + own.waiting} wait and {own.running} run; "
+            f"{_number(len(handling), 'live worker')} for it, with {_number(slots, 'slot')}."
         )
         found.append(Reason(Cause.BUSY, text))
     return found

@@ -22,8 +22,10 @@ from tasklib.core.task import NewTask, Task, is_terminal, not_finished
 from tasklib.engine import task_log
 from tasklib.engine.backends import Backend, make_store
 from tasklib.engine.batch_loader import Together
+from tasklib.engine.collecting import collected
 from tasklib.engine.config import Config, check_default, is_missing
 from tasklib.engine.filters import check_sorted_by_end, checked
+from tasklib.engine.group_insert import GroupInsert
 from tasklib.engine.listeners import Settled, listening, tell
 from tasklib.engine.schedules import Schedules
 from tasklib.engine.submission import Call, Prepared, Submitted, prepare, prepare_many
@@ -185,10 +187,13 @@ class Engine:
         prepared = self.prepare_at_once(call)
         if prepared is None:
             prepared = prepare(call, await self.published(call.name), self.config)
-        if connection is None:
+        kept = collected(self, [prepared.task], connection)
+        if kept is not None:
+            [inserted] = kept
+        elif connection is None:
             [inserted] = await self.insert([prepared.task], dated=dated, copy_of=copy_of, audit=audit)
         else:
-            [inserted] = await self._insert_on(connection, [prepared.task])
+            [inserted] = await self.insert_on_async(connection, [prepared.task])
         return Submitted(*inserted, prepared.validated)
 
     async def submit_many(
@@ -196,7 +201,10 @@ class Engine:
     ) -> Sequence[Inserted]:
         """The same call of a known type with each of these arguments, all or none."""
         tasks = prepare_many(call, arguments, self.config)
-        return await (self.insert(tasks) if connection is None else self._insert_on(connection, tasks))
+        kept = collected(self, tasks, connection)
+        if kept is not None:
+            return kept
+        return await (self.insert(tasks) if connection is None else self.insert_on_async(connection, tasks))
 
     def prepare_at_once(self, call: Call) -> Prepared | None:
         """The task that was asked for, checked, not yet stored. None: this process does not have the code of its type,
@@ -232,7 +240,11 @@ class Engine:
     ) -> Sequence[Inserted]:
         """Stores tasks that are ready made."""
         opened = self._at_hand(asyncio.get_running_loop()) or await self._opened()
-        inserted = await opened.store.insert(tasks, dated=dated, copy_of=copy_of, audit=audit)
+        group_insert = opened.group_insert
+        if group_insert is not None and len(tasks) == 1 and tasks[0].is_plain and copy_of is None and audit is None:
+            inserted: Sequence[Inserted] = [await group_insert.insert(tasks[0], dated=dated)]
+        else:
+            inserted = await opened.store.insert(tasks, dated=dated, copy_of=copy_of, audit=audit)
         task_log.enqueued(tasks, inserted)
         return inserted
 
@@ -245,13 +257,13 @@ class Engine:
         return inserted
 
     def insert_on(
-        self, connection: object, tasks: Sequence[NewTask]
+        self, connection: object, tasks: Sequence[NewTask], *, dated: bool = False
     ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
         """In the caller's transaction; in this thread if the connection is a sync one."""
         self._tell()
-        return self.new_store().insert_on(connection, tasks)
+        return self.new_store().insert_on(connection, tasks, dated=dated)
 
-    async def _insert_on(self, connection: object, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+    async def insert_on_async(self, connection: object, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
         inserted = self.insert_on(connection, tasks)
         return await inserted if isinstance(inserted, Awaitable) else inserted
 
@@ -305,7 +317,15 @@ class Engine:
             task = await self.get_or_raise(task_id)
             decide.check_deletable(task)
             guard, entries = (task.id, task.version), audit_by_id([task], audit)
-            if (await store.delete([guard], audit=entries))[0] is not WriteResult.STALE:
+            [result] = await store.delete([guard], audit=entries)
+            if result is WriteResult.AWAITED:
+                waiting = (await store.feeds(task_id, 1)).ids
+                raise TaskConflict(
+                    f"task {task_id} cannot be deleted: task {', '.join(map(str, waiting))} waits for it",
+                    task_id=task_id,
+                    state=task.state,
+                )
+            if result is not WriteResult.STALE:
                 return
         raise TaskConflict(f"task {task_id} changes too fast to be deleted", task_id=task_id)
 
@@ -501,12 +521,14 @@ class _Opened:
     keeper: AsyncGenerator[None] | None = None
     insert_sync: Callable[[Sequence[NewTask]], Sequence[Inserted] | None] | None = field(init=False)
     tasks: Together[UUID, Task | None] = field(init=False)
+    group_insert: GroupInsert | None = field(init=False)
     standing: Together[None, FleetStatus] = field(init=False)
     types: Together[None, _Types] = field(init=False)
 
     def __post_init__(self) -> None:
         self.insert_sync = self.store.insert_sync if isinstance(self.store, InsertsInThread) else None
         self.tasks = Together(self.store.get)
+        self.group_insert = GroupInsert(self.store) if self.store.traits.cheap_batches else None
         self.standing = Together(self._read_standing)
         self.types = Together(self._read_types)
 

@@ -16,6 +16,8 @@ from tasklib.stores.values import Filter
 
 MOST_WORDS = 10
 """Words, and values in the payload, that one search may ask for."""
+WORDS_COUNTED = 1_000
+"""Every task that a word is found in has to be looked at closely, so no more are counted."""
 _SHORT_ID = re.compile(rf"[0-9a-f]{{{SHORT_ID}}}")
 
 
@@ -48,6 +50,11 @@ def check_shown(where: Filter, redact: Callable[[Any], Any]) -> Filter:
                 f"payload: {'.'.join(path)!r:.60} holds a secret, which cannot be searched for", field="payload"
             )
     return where
+
+
+def count_cap(where: Filter, cap: int) -> int:
+    """How far the tasks are counted that match."""
+    return min(cap, WORDS_COUNTED) if where.words else cap
 
 
 def written_payload(pairs: Mapping[str, Any] | None) -> dict[tuple[str, ...], str] | None:

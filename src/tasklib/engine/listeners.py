@@ -91,17 +91,10 @@ def _event(settled: Settled) -> TaskEvent:
         error=change.error,
         exception=None if failed is None else failed.cause,
         seconds=None if change.bucket == UNTIMED else change.run_ms / 1000,
-        waited=_waited(task) if isinstance(task, Claim) else None,
+        waited=task.waited_ms / 1000 if isinstance(task, Claim) and task.waited_ms is not None else None,
         retry_in=change.due_in if change.state is TaskState.FAILED else None,
         seen=failed is not None and failed.seen,
     )
-
-
-def _waited(claim: Claim) -> float | None:
-    """A retry's due time is not kept."""
-    if claim.retry_count or claim.scheduled_at is None:
-        return None
-    return max(0.0, (claim.started_at - claim.scheduled_at).total_seconds())
 
 
 class _Thread:

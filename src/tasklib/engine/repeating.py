@@ -14,6 +14,7 @@ from tasklib.core.redact import MASK
 from tasklib.core.registry import Registry
 from tasklib.engine.audit import Auditor
 from tasklib.engine.engine import Engine
+from tasklib.engine.parents import fill_tasks
 from tasklib.engine.submission import Call, Submitted, options_of
 from tasklib.stores.values import AuditEntry
 
@@ -34,6 +35,8 @@ async def repeat(
     decide.check_over(task)
     edited = not isinstance(payload, Same)
     arguments = unmasked(payload, task.kwargs, auditor.redact) if edited else task.kwargs
+    if task.after is not None:  # it got results of others, and its copy waits for nobody
+        arguments = (await fill_tasks(await engine.store(), [replace(task, kwargs=arguments)]))[0].kwargs
     call = Call(task.name, arguments, options_of(task), registry.get(task.name))
 
     def audit(made: Sequence[UUID]) -> Sequence[AuditEntry]:

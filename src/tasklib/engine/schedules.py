@@ -10,21 +10,22 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from tasklib.core.checks import check_whole
-from tasklib.core.cron import Timing
+from tasklib.core.cron import Timing, check_timing
 from tasklib.core.errors import TRANSIENT, InvalidOption, ScheduleConflict, ScheduleNotFound, TaskLibError
 from tasklib.core.options import check_name, check_run_at
 from tasklib.core.registry import TaskType
 from tasklib.core.schedules import Definition, Schedule, ScheduleWrite, fire, task_by_hand, task_of
 from tasklib.core.task import TaskState
 from tasklib.engine import task_log
+from tasklib.engine.collecting import refuse_in_flow
 from tasklib.engine.submission import Call, new_ids, template
 from tasklib.stores.protocol import ScheduleStore
-from tasklib.stores.values import AuditEntry, Inserted
+from tasklib.stores.values import AuditEntry, DueSchedules, Inserted
 
 if TYPE_CHECKING:
     from tasklib.engine.engine import Engine
@@ -35,6 +36,8 @@ AT_ONCE = 500
 """Schedules that are fired in one transaction."""
 LOOK_AGAIN_SECONDS = 1.0
 """After another was first, or something went wrong: what is still due then is nobody else's."""
+FAR_AHEAD = timedelta(days=1)
+"""What was written so far ahead of now was written by a clock that was wrong."""
 MOST_BACKFILLED = 10_000
 OPTIONS = frozenset({"max_retries", "timeout_seconds", "priority", "tags", "retry", "unique"})
 """What may be said of all tasks of a schedule."""
@@ -50,8 +53,9 @@ class Schedules:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._code_at: datetime | None = None
-        self._declared: dict[str, str] = {}
-        """Names of the schedules that this process's code has, and what it says of them."""
+        self._declared: set[str] = set()
+        """Names of the schedules that this process's code has."""
+        self._looked_at: datetime | None = None
 
     # -- look ---------------------------------------------------------------------------------------------------------
 
@@ -103,6 +107,7 @@ class Schedules:
     async def put(self, name: str, new: Definition, *, operator: bool, audit: Sequence[AuditEntry] = ()) -> Schedule:
         """By code it is written only if it differs. By an operator it wins over what code says, until it is cleared."""
         check_name(name)
+        refuse_in_flow("a schedule")
         field = "operator" if operator else "declared"
 
         def change(found: Schedule | None, now: datetime) -> Schedule | None:
@@ -153,6 +158,7 @@ class Schedules:
 
     async def trigger(self, name: str, *, audit: Sequence[AuditEntry] = ()) -> UUID:
         """A task of it now, whatever its times are and whether it is paused. Returns the id."""
+        refuse_in_flow("a schedule's task")
         store = await self._store()
         for _ in range(_TRIES):
             schedule, now = await self.get(name), await self._now()
@@ -202,14 +208,14 @@ class Schedules:
             assert timing is not None
             new = definition(Call(name, {}, task_type=task_type, is_json=False), timing, self._engine)
             await self._change(name, lambda found, now, new=new: self._told(found, new, now), ())  # type: ignore[misc]
-            self._declared[name] = name
+            self._declared.add(name)
         await store.keep_schedules(list(told))
 
     def _told(self, found: Schedule | None, new: Definition, now: datetime) -> Schedule | None:
         code = {"declared": new, "declared_at": now, "code_at": self._code_at}
         if found is None:
             return Schedule(name=new.task.name, **code).scheduled(now)  # type: ignore[arg-type]
-        newer = found.code_at is None or self._code_at is None or found.code_at <= self._code_at
+        newer = found.code_at is None or self._code_at is None or not self._code_at < found.code_at < now + FAR_AHEAD
         if found.declared_at is not None and (same(found.declared, new) or not newer):
             return None
         return found.defined(now, **code)
@@ -223,7 +229,7 @@ class Schedules:
         """Submits what has fallen due. Seconds until the next will have; None: none by itself."""
         store = await self._store()
         while True:
-            due = await store.due_schedules(AT_ONCE)
+            due = await self._due(store)
             writes = [fire(each, due.now, new_ids) for each in due.schedules]
             next_times = [write.schedule.next_at for write in writes if write.schedule.next_at is not None]
             waits = [due.next_due_in, *((at - due.now).total_seconds() for at in next_times)]
@@ -235,6 +241,27 @@ class Schedules:
             if due.next_due_in != 0 or lost:
                 waits += [LOOK_AGAIN_SECONDS] if lost else []
                 return min((wait for wait in waits if wait is not None), default=None)
+
+    async def _due(self, store: ScheduleStore) -> DueSchedules:
+        due = await store.due_schedules(AT_ONCE)
+        before, self._looked_at = self._looked_at, due.now
+        stepped_back = before is None or due.now < before - FAR_AHEAD
+        if stepped_back and await self._set_right(store, due.now):
+            return await store.due_schedules(AT_ONCE)
+        return due
+
+    async def _set_right(self, store: ScheduleStore, now: datetime) -> bool:
+        """A clock that was far ahead leaves next times as far ahead behind it. The keys of tasks keep what it fired
+        from being fired again. Tells whether there were any."""
+        written_ahead = [
+            each
+            for each in await store.schedules()
+            if each.next_at is not None and each.updated_at is not None and each.updated_at > now + FAR_AHEAD
+        ]
+        if written_ahead:
+            log.warning("the clock was ahead: %d schedules go on from now", len(written_ahead))
+            await store.write_schedules([ScheduleWrite(each.scheduled(now)) for each in written_ahead], wait=False)
+        return bool(written_ahead)
 
     async def _write(
         self, store: ScheduleStore, writes: Sequence[ScheduleWrite]
@@ -279,9 +306,12 @@ def definition(call: Call, timing: Timing, engine: Engine, published: Any = None
     for name in call.options:
         if name not in OPTIONS:
             raise InvalidOption(f"{name}: the times and keys of a schedule's tasks are its own", field=name)
-    if not isinstance(timing, Timing):
-        raise InvalidOption(f"schedule must be cron(...) or every(...), got {timing!r:.60}", field="schedule")
+    check_timing(timing)
     task = template(call, published, engine.config)._replace(id=UUID(int=0))
+    if task.after is not None:
+        raise InvalidOption(
+            "output: a schedule's tasks wait for no others: their arguments are known", field="schedule"
+        )
     return checked(Definition(timing, task))
 
 

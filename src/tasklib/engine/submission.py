@@ -6,6 +6,7 @@ said here alone, so that the same call is the same row.
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import struct
@@ -13,22 +14,26 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tasklib.core import codec
+from tasklib.core import codec, outputs
 from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.errors import InvalidOption
+from tasklib.core.flows import After, On
 from tasklib.core.ids import SEQUENCE_BITS, uuid7s
 from tasklib.core.options import SubmitOptions, check_name, check_tags
+from tasklib.core.outputs import TaskReference
 from tasklib.core.published import PublishedType
 from tasklib.core.registry import TaskOptions, TaskType
 from tasklib.core.retry import RetryPolicy
-from tasklib.core.schemas import argument_schema
+from tasklib.core.schemas import argument_schema, without_checks
 from tasklib.core.task import NewTask, Task
 from tasklib.core.unique import Unique, delay_of
 from tasklib.engine import tracing
 from tasklib.engine.config import Config
+from tasklib.engine.current import flow_of_handler
 from tasklib.engine.middleware import before_submit
 
 
@@ -64,10 +69,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_ids.forget_lock)
 
 NO_OPTIONS = SubmitOptions()
+NO_INPUTS: Mapping[str, Any] = MappingProxyType({})
 OF_CONFIG = TaskOptions()
 """Of a type that nobody knows: what the configuration says."""
 QUEUE_OPTIONS = TaskOptions(max_retries=2, retry=RetryPolicy.QUEUE)
 """Of handlers of the fluent API, and of types that nobody knows through it or over HTTP: three attempts."""
+_OF_FLOWS = frozenset({"after", "on", "before"})
 CLAIM_OPTIONS = TaskOptions(max_retries=-1, retry=RetryPolicy.AT_ONCE)
 """Of types that nobody knows, for workers that claim by hand: any number of attempts, at once."""
 
@@ -86,6 +93,8 @@ class Call(NamedTuple):
     """False: `args` are Python values, as the function itself takes them."""
     unknown: TaskOptions = OF_CONFIG
     """The options of a type that nobody knows."""
+    inputs: Mapping[str, TaskReference | UUID] = NO_INPUTS
+    """Tasks whose results go into `args`, by JSON pointers. Outputs among the arguments say the same."""
 
 
 class Prepared(NamedTuple):
@@ -118,8 +127,9 @@ def template(call: Call, published: PublishedType | None, config: Config) -> New
 
 
 def _prepared(call: Call, published: PublishedType | None, config: Config) -> Prepared:
+    call = _with_inputs(call)
     payload, own, validated = _fitted(call, published, config.max_payload_bytes)
-    new = NewTask(_ids.next(1)[0], call.name, payload, **_alike(call.options, own, config))
+    new = NewTask(_ids.next(1)[0], call.name, payload, **_alike(call, own, config))
     rule = _unique_rule(call, own, payload)
     if rule is not None:
         new = _as_unique(new, rule)
@@ -139,8 +149,9 @@ def options_of(task: Task) -> SubmitOptions:
 
 def check(call: Call, config: Config) -> None:
     """Raises what can be told without a look at the queue."""
+    call = _with_inputs(call)
     _, own, _ = _fitted(call, None, config.max_payload_bytes)
-    alike = _alike(call.options, own, config)
+    alike = _alike(call, own, config)
     if "unique" in call.options:
         _as_unique(NewTask(UUID(int=0), call.name, "", **alike), call.options["unique"])  # type: ignore[arg-type]
 
@@ -148,10 +159,14 @@ def check(call: Call, config: Config) -> None:
 def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Config) -> Sequence[NewTask]:
     """The same call of a known type with each of these arguments. All are checked before any is stored."""
     assert call.task_type is not None
+    if outputs.in_use():
+        arguments = list(arguments)
+        if any(outputs.taken_out(each)[1] for each in arguments):
+            _check_one_key(call, len(arguments))
+            return [prepare(call._replace(args=each), None, config).task for each in arguments]
     payloads = call.task_type.encode_calls(arguments, config.max_payload_bytes)
-    if "idempotency_key" in call.options and len(payloads) > 1:
-        raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
-    alike = _alike(call.options, call.task_type.options, config)
+    _check_one_key(call, len(payloads))
+    alike = _alike(call, call.task_type.options, config)
     if not payloads:
         return []
     ids = _ids.next(len(payloads))
@@ -167,10 +182,28 @@ def prepare_many(call: Call, arguments: Iterable[Mapping[str, Any]], config: Con
     return ColumnBatch(first, **columns)
 
 
+def _check_one_key(call: Call, number: int) -> None:
+    if "idempotency_key" in call.options and number > 1:
+        raise InvalidOption("idempotency_key: one key cannot stand for several calls", field="idempotency_key")
+
+
+def _with_inputs(call: Call) -> Call:
+    """With null in the arguments wherever the result of another task goes."""
+    if call.inputs:
+        call = call._replace(args=outputs.with_values(copy.deepcopy(call.args), dict.fromkeys(call.inputs)))
+    if outputs.in_use():
+        arguments, found = outputs.taken_out(call.args)
+        if found:
+            return call._replace(args=arguments, inputs={**call.inputs, **found})
+    return call
+
+
 def _fitted(call: Call, published: PublishedType | None, limit: int) -> tuple[str, TaskOptions, bool]:
     """The arguments as they are stored, the options of the type, and whether anybody checked the arguments."""
     known = call.task_type
+    unchecked = frozenset(place[0] for each in call.inputs if (place := outputs.place_of(each)))
     if known is not None:
+        known = known.unchecked(unchecked) if call.inputs else known
         if not call.is_json:
             return known.encode(call.args, limit), known.options, True
         return known.encode_json(codec.encode(call.args, field="payload", limit=limit), limit), known.options, True
@@ -178,14 +211,14 @@ def _fitted(call: Call, published: PublishedType | None, limit: int) -> tuple[st
     text = codec.encode(call.args, field="payload", limit=limit)
     if published is None:
         return text, call.unknown, False
-    schema = argument_schema(published.schema)
+    schema = argument_schema(without_checks(published.schema, unchecked) if call.inputs else published.schema)
     if schema is None:
         return text, published.task_options(), False
     fitting = schema.fit(json.loads(text), call.name)
     return codec.encode(fitting, field="payload", limit=limit), published.task_options(), True
 
 
-def _alike(options: SubmitOptions, own: TaskOptions, config: Config) -> dict[str, Any]:
+def _alike(call: Call, own: TaskOptions, config: Config) -> dict[str, Any]:
     """The fields of a NewTask that options decide: what the caller says; else what the type says; else what the
     configuration says."""
     chosen: dict[str, Any] = {
@@ -193,13 +226,48 @@ def _alike(options: SubmitOptions, own: TaskOptions, config: Config) -> dict[str
         "timeout_seconds": config.default_task_timeout_seconds if own.timeout_seconds is None else own.timeout_seconds,
         "priority": own.priority,
         "retry": own.retry,
-        **options,
+        **call.options,
     }
     chosen.pop("unique", None)
+    if call.inputs or not _OF_FLOWS.isdisjoint(chosen):
+        for name in _OF_FLOWS:
+            chosen.pop(name, None)
+        chosen |= _links(call, config)
     retry, tags = chosen.pop("retry"), {**own.tags, **chosen.pop("tags", {})}
     chosen["retry_policy"] = None if retry is None else retry.to_json()
     chosen["tags"] = check_tags(tags) if tags else "{}"
     return chosen
+
+
+def _links(call: Call, config: Config) -> dict[str, Any]:
+    """What it waits for, and what is to wait for it."""
+    options, queue = call.options, config.database_url
+    inputs = [(place, _id_in(queue, task, "inputs")) for place, task in call.inputs.items()]
+    named = [_id_in(queue, task, "after") for task in options.get("after") or ()]
+    if "on" in options and "after" not in options and not inputs:
+        raise InvalidOption("on: says how it runs after other tasks; give after=[...]", field="on")
+    links: dict[str, Any] = {"after": after_of(named, options.get("on"), inputs)}
+    before = tuple(dict.fromkeys(_id_in(queue, task, "before") for task in options.get("before") or ()))
+    if before:
+        links |= {"before": before, "flow_id": flow_of_handler(queue)}
+    return links
+
+
+def after_of(named: Iterable[UUID], on: On | None, inputs: Sequence[tuple[str, UUID]]) -> After | None:
+    """What a task waits for: those that were named, and those whose results it gets."""
+    parents = tuple(dict.fromkeys([*named, *(parent for _, parent in inputs)]))
+    return After(parents, on or "success", tuple(inputs)) if parents else None
+
+
+def _id_in(queue: str, task: Any, field: str) -> UUID:
+    """The id of a task that is in this queue, as far as its handle can tell."""
+    if isinstance(task, UUID):
+        return task
+    check = getattr(task, "check_usable_in", None)
+    if check is not None:
+        check(queue, field)
+    task_id: UUID = task.id
+    return task_id
 
 
 def _unique_rule(call: Call, own: TaskOptions, payload: str) -> Unique | None:
@@ -209,6 +277,9 @@ def _unique_rule(call: Call, own: TaskOptions, payload: str) -> Unique | None:
         return given
     if own.unique is None or isinstance(own.unique, Unique):
         return own.unique
+    if call.inputs:
+        reason = f"{call.name} makes its key from arguments that are not known yet; give unique= with the submit"
+        raise InvalidOption(f"unique: {reason}", field="unique")
     if call.task_type is None:
         reason = f"{call.name} makes its key by code that is not here; give unique= with the submit"
         raise InvalidOption(f"unique: {reason}", field="unique")
@@ -216,6 +287,10 @@ def _unique_rule(call: Call, own: TaskOptions, payload: str) -> Unique | None:
 
 
 def _as_unique(new: NewTask, rule: Unique) -> NewTask:
+    if new.after is not None and rule.conflict == "replace":
+        raise InvalidOption(
+            "unique: what waits for other tasks cannot replace a task; use conflict='join'", field="unique"
+        )
     delay = delay_of(rule)
     if delay is None:
         return new._replace(unique_rule=rule)

@@ -28,6 +28,7 @@ from tasklib.server import (
     events,
     export,
     failures,
+    flows,
     health,
     login,
     metrics,
@@ -56,7 +57,7 @@ VERSION = "1"
 
 ROUTERS = (
     *(bulk, controls, export, tasks, claims, health, login, types, schedules, workers, series, failures, events),
-    *(metrics, dashboard),
+    *(flows, metrics, dashboard),
 )
 """In this order: fixed paths under /api/tasks come before `/api/tasks/{task_id}`. What programs ask for comes before
 what people do: each request is held against one route after the other."""

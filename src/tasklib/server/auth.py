@@ -16,11 +16,12 @@ from tasklib.server.tokens import NOBODY_ASKED, Identity, Need, TokenStore
 HEALTH = frozenset({"/healthz", "/readyz"})
 PUBLIC = frozenset({*(("GET", path) for path in HEALTH), ("GET", "/login"), ("POST", "/api/login")})
 """All that is answered without a token, beside files under /assets/."""
+SUBMITS = frozenset({"/api/tasks", "/api/flows"})
 CLAIMS = "/api/claims"
 SCHEDULES = "/api/schedules/"
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 IDENTITY = "tasklib.identity"
-"""Where the scope says who asks."""
+"""Where the scope says who asks. An application that has its own users may set it before it calls us."""
 
 
 def need_of(method: str, path: str) -> Need:
@@ -29,7 +30,7 @@ def need_of(method: str, path: str) -> Need:
         return Need.NOTHING
     if method in SAFE_METHODS or (method, path) == ("POST", "/api/logout"):
         return Need.READ
-    if (method, path) == ("POST", "/api/tasks"):
+    if method == "POST" and path in SUBMITS:
         return Need.SUBMIT
     if method == "PUT" and path.startswith(SCHEDULES):
         return Need.SUBMIT  # it says what is to be submitted
@@ -79,7 +80,9 @@ class AuthMiddleware:
         return identity
 
     async def _identify(self, scope: Scope, bearer: bytes | None) -> Identity:
-        identity = None
+        identity: Identity | None = scope.get(IDENTITY)
+        if identity is not None:
+            return identity  # an application that we are mounted in has seen to it
         if bearer is not None:
             identity = await self.token_store.match(bearer)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter
@@ -11,17 +12,32 @@ from tasklib.engine import bulk
 from tasklib.engine.bulk import Action
 from tasklib.server.docs import BODY, problems
 from tasklib.server.filters import of_body
-from tasklib.server.schemas import Bulk, BulkDone
-from tasklib.server.service import IdentityDep, Served
+from tasklib.server.schemas import Bulk, BulkDone, BulkSteps
+from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.tasks import WORK_SECONDS, continued
+from tasklib.server.tokens import Identity
+from tasklib.stores.values import Filter
 
 router = APIRouter(prefix="/api/tasks/bulk", tags=["tasks"])
 
 
 @router.post("/{action}", operation_id="bulk_action", responses=problems(*BODY))
 async def act(action: Action, given: Bulk, service: Served, who: IdentityDep) -> BulkDone:
-    """Retry, cancel, delete or revive all tasks that match; those whose status does not allow it are left alone."""
-    where = of_body(given.filter, service)
+    """Retry, cancel, delete, revive or run now all tasks that match. Those whose status does not allow it are left
+    alone."""
+    asked = given.filter.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return await act_on(service, who, action, of_body(given.filter, service), given, asked)
+
+
+async def act_on(
+    service: Service,
+    who: Identity,
+    action: Action,
+    where: Filter,
+    given: BulkSteps,
+    asked: dict[str, Any],
+) -> BulkDone:
+    """The action on all that match, a step of it or its count. `asked`: the filter as the audit trail tells it."""
     if given.dry_run:
         found = await bulk.count(service.engine, action, where)
         return BulkDone(
@@ -34,9 +50,7 @@ async def act(action: Action, given: Bulk, service: Served, who: IdentityDep) ->
             dry_run=True,
         )
     bulk_id = await continued(service, who, f"bulk-{action}", given.bulk_id)
-    asked = given.filter.model_dump(mode="json", by_alias=True, exclude_none=True)
-    only = given.filter.type[0] if given.filter.type is not None and len(given.filter.type) == 1 else None
-    audit = service.auditor(who).of_bulk(action, bulk_id, asked, only)
+    audit = service.auditor(who).of_bulk(action, bulk_id, asked)
     until = asyncio.get_running_loop().time() + WORK_SECONDS
     done = 0
     next_cursor: UUID | None = None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from tasklib.server.control_schemas import ControlsView, Paused, RateLimit, RateLimitSet
 from tasklib.server.docs import BODY, problems
-from tasklib.server.schemas import ControlsView, Paused, RateLimit, RateLimitSet
 from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.tokens import Identity
 from tasklib.server.views import control_fields, control_view

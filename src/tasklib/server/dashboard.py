@@ -32,6 +32,8 @@ PAGES = (
     "/types",
     "/types/{type:path}",
     "/schedules",
+    "/flows",
+    "/flows/{flow_id}",
     "/audit",
     API_DOCS,
 )

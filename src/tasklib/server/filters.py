@@ -40,6 +40,7 @@ def _filter(
         ids=ids,
         short_ids=short_ids and [each.lower() for each in short_ids],
         idempotency_key=given.idempotency_key,
+        flow_id=given.flow,
         created_after=given.created_after,
         created_before=given.created_before,
         ended_after=given.ended_after,

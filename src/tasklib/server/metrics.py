@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
@@ -30,7 +32,9 @@ async def metrics(service: Served) -> PlainTextResponse:
     """Metrics for Prometheus."""
     await service.meters.refresh()
     stats = await service.engine.stats()
-    schedules = (await service.engine.schedules.all())[:MOST_SCHEDULES]
+    schedules = await service.engine.schedules.all()
+    shown = schedules[:MOST_SCHEDULES]
+    now = await (await service.engine.store()).now()
     lines = [
         *_depth(stats),
         *_totals(service.meters),
@@ -38,7 +42,8 @@ async def metrics(service: Served) -> PlainTextResponse:
         *_latency(service.meters),
         *_workers(await service.engine.workers(), service.dead_after),
         *_controls(await service.engine.controls(), stats),
-        *_schedules(schedules, await service.engine.schedules.failing(schedules)),
+        *_states(schedules, now),
+        *_schedules(shown, await service.engine.schedules.failing(shown)),
     ]
     return PlainTextResponse("\n".join(lines) + "\n", media_type=CONTENT_TYPE)
 
@@ -115,6 +120,16 @@ def _controls(controls: Mapping[str, Controls], stats: Mapping[str, NameStats]) 
     for name in limited:
         running = stats.get(name, NameStats()).running if name else sum(each.running for each in stats.values())
         yield line("tasklib_concurrency_used", running, type=name)
+
+
+def _states(schedules: Sequence[Schedule], now: datetime) -> Iterator[str]:
+    """Of all, so that one sees it where more are there than are shown one by one."""
+    found = Counter(
+        "paused" if each.paused else "orphaned" if each.is_orphaned(now) else "active" for each in schedules
+    )
+    yield from head("tasklib_schedules", "gauge", "Schedules, by state.")
+    for state in ("active", "paused", "orphaned"):
+        yield line("tasklib_schedules", found[state], state=state)
 
 
 def _schedules(shown: Sequence[Schedule], failing: Collection[str]) -> Iterator[str]:

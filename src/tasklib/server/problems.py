@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tasklib.core.errors import (
     TRANSIENT,
+    FlowNotFound,
     InvalidInput,
     InvalidOption,
     ScheduleNotFound,
@@ -38,6 +39,7 @@ MEDIA_TYPE = "application/problem+json"
 STATUSES: tuple[tuple[type[TaskLibError], int], ...] = (
     (TaskNotFound, 404),
     (ScheduleNotFound, 404),
+    (FlowNotFound, 404),
     (WorkerNotFound, 404),
     (WorkerStopped, 409),
     (TaskNotFailed, 400),
@@ -111,10 +113,12 @@ def of_error(error: TaskLibError) -> JSONResponse | None:
         headers = {"Retry-After": str(wait)}
     more: dict[str, Any] = {}
     if isinstance(error, InvalidInput):
-        more["field"] = error.field
+        payload = isinstance(error, TaskValidationError)
+        parts = (error.at, "payload" if payload else None, error.field)
+        more["field"] = ".".join(filter(None, parts)) if error.field or payload else None
     if isinstance(error, TaskValidationError):
-        more["errors"] = [_fault(("payload", *_path(item.get("loc"))), item.get("msg")) for item in error.errors]
-        more["field"] = f"payload.{error.field}" if error.field else "payload"
+        at = (error.at, "payload") if error.at else ("payload",)
+        more["errors"] = [_fault((*at, *_path(item.get("loc"))), item.get("msg")) for item in error.errors]
     if isinstance(error, TaskConflict) and error.state is not None:
         more["currentStatus"] = shown_status(error.state)
         more["version"], more["workerId"] = error.version, error.worker_id

@@ -10,19 +10,12 @@ from pydantic import Field
 
 from tasklib.core.cron import LONGEST_EXPRESSION, Missed, Overlap
 from tasklib.core.schedules import RUNS_KEPT
-from tasklib.server.fields import Attempts, Name, Number, Priority, SearchText, Seconds, Shortest
-from tasklib.server.schemas import PAGE_LIMIT, RequestModel, ResponseModel
+from tasklib.server.fields import Name, Number, SearchText, Shortest
+from tasklib.server.schemas import PAGE_LIMIT, CommonOptions, RequestModel, ResponseModel
 
 Expression = Annotated[str, Field(min_length=1, max_length=LONGEST_EXPRESSION)]
 TIMES = "minute, hour, day of month, month, day of week; or @daily and the like."
 LATE = "Seconds after its time for which a slot is still worth firing; null: always."
-
-
-class ScheduleOptions(RequestModel):
-    max_attempts: Attempts | None = Field(default=None, description="3 unless given; 0 is unlimited.")
-    priority: Priority | None = Field(default=None, description="Higher goes first; 0 unless given.")
-    tags: dict[str, Any] | None = None
-    timeout_seconds: Seconds | None = None
 
 
 class TimingFields(RequestModel):
@@ -40,7 +33,7 @@ class ScheduleSet(TimingFields):
     late: Number | None = Field(default=None, description=LATE)
     overlap: Overlap | None = Field(default=None, description="With an earlier task that is not over; else allow.")
     jitter: Number | None = Field(default=None, description="Seconds over which starts are spread; 0 unless given.")
-    options: ScheduleOptions | None = None
+    options: CommonOptions | None = None
 
 
 class RunView(ResponseModel):
@@ -74,6 +67,9 @@ class ScheduleView(ResponseModel):
     paused: bool
     orphaned: bool = Field(description="No worker has had it in its code for a day: it does not fire.")
     declared: bool = Field(description="The code says it, too.")
+    declared_at: datetime | None = Field(
+        description="When a worker last had it in its code; null: it does not depend on workers' code."
+    )
     edited: bool = Field(description="An operator said what is shown; what the code says waits until that is cleared.")
     next_at: datetime | None = Field(description="Null while it is paused.")
     runs: list[RunView] = Field(description="The latest, newest last.")

@@ -24,7 +24,6 @@ from tasklib.server.schedule_schemas import (
     PreviewQuery,
     RunView,
     ScheduleDetail,
-    ScheduleOptions,
     SchedulePage,
     ScheduleSet,
     SchedulesQuery,
@@ -33,6 +32,7 @@ from tasklib.server.schedule_schemas import (
     TimesQuery,
     Triggered,
 )
+from tasklib.server.schemas import CommonOptions
 from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.submits import call_of, fields_of_the_request
 from tasklib.server.tokens import Identity
@@ -113,7 +113,7 @@ async def set_schedule(name: ScheduleName, given: ScheduleSet, service: Served, 
             for field in ("type", "payload"):
                 if field not in given.model_fields_set or given.type is None:
                     raise InvalidInput(f"{field}: say type and payload, or neither", field=field)
-            options = dict(given.options or ScheduleOptions())
+            options = given.options or CommonOptions()
             definition = await engine.schedules.define(
                 call_of(given.type or "", given.payload, options, service.registry), timing
             )
@@ -173,6 +173,7 @@ def _view(service: Service, schedule: Schedule, runs: int, tasks: Mapping[UUID, 
         paused=schedule.paused,
         orphaned=schedule.is_orphaned(now),
         declared=schedule.declared is not None,
+        declared_at=schedule.declared_at,
         edited=schedule.operator is not None,
         next_at=schedule.next_at,
         runs=[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -15,25 +15,24 @@ from tasklib.engine.diagnose import Cause, WorkerState
 from tasklib.engine.filters import MOST_WORDS
 from tasklib.server.fields import (
     Attempts,
-    Concurrency,
     Cursor,
     Flag,
     Instant,
     Key,
     Name,
     Priority,
-    Rate,
     SearchText,
     Seconds,
-    Shortest,
     ShortId,
-    TypeRate,
     split_by_comma,
 )
 from tasklib.server.tokens import Role
 
 PAGE_LIMIT = 100
 DEFAULT_PAGE = 50
+MOST_LINKS = 10_000
+"""Tasks that a submit may name to wait for, or to let wait."""
+MOST_INPUTS = 1_000
 LARGEST_OFFSET = 100_000
 """Further on, pages go by cursor: an offset has to walk over all that it skips."""
 
@@ -112,14 +111,42 @@ class UniqueRule(RequestModel):
     at_most: float | None = Field(default=None, description="And not later than this after the first (a debounce).")
 
 
-class Options(RequestModel):
+class CommonOptions(RequestModel):
+    """What can be said of a task, however it is submitted."""
+
     max_attempts: Attempts | None = Field(default=None, description="3 unless given; 0 is unlimited.")
-    run_after: Instant | None = None
     priority: Priority | None = Field(default=None, description="Higher goes first; 0 unless given.")
     tags: dict[str, Any] | None = None
     timeout_seconds: Seconds | None = None
+
+
+On: TypeAlias = Literal["success", "end"]
+ON: Any = Field(
+    default=None,
+    description="success, unless given: all it waits for must complete, else it is cancelled. "
+    "end: whatever becomes of them.",
+)
+
+
+class SubmitOptions(CommonOptions):
+    run_after: Instant | None = None
     idempotency_key: Key | None = Field(default=None, description="One task for each key, however often it is sent.")
     unique: UniqueRule | None = None
+
+
+class Options(SubmitOptions):
+    after: list[UUID] | None = Field(
+        default=None, max_length=MOST_LINKS, description="Tasks that it waits for; they may be over already."
+    )
+    on: On | None = ON
+    before: list[UUID] | None = Field(
+        default=None, max_length=MOST_LINKS, description="Tasks that wait already, and are to wait for this one, too."
+    )
+    inputs: dict[str, UUID] | None = Field(
+        default=None,
+        max_length=MOST_INPUTS,
+        description="Where results of others go: a JSON pointer into the payload, and the task, which it waits for.",
+    )
 
 
 class Submit(RequestModel):
@@ -155,6 +182,20 @@ class Attempt(ResponseModel):
     type: str | None = Field(default=None, description="The class of the exception, with its module.")
     lost: bool = Field(default=False, description="Its worker vanished, or (type ChildProcessDied) its child process.")
     run_ms: int | None = Field(default=None, description="How long the handler ran; null: not known, or less than 1.")
+    snoozed: float | None = Field(
+        default=None, description="The handler asked to run again so many seconds later: the attempt does not count."
+    )
+
+
+class AfterView(ResponseModel):
+    """What a task waits, or waited, for."""
+
+    on: str = Field(description="success: all of them must complete; end: whatever becomes of them.")
+    parents: list[UUID] | int = Field(description="Their ids; of more than 1,000, how many.")
+    inputs: dict[str, UUID] = Field(description="Where their results go: JSON pointers into the payload.")
+    delay: float | None = Field(description="Seconds that it waits from then on; null: none.")
+    run_at: str | None = Field(description="Not before this time, either; null: at once.")
+    cut_by: UUID | None = Field(description="The task whose end cancelled it; null: none did.")
 
 
 class TaskView(ResponseModel):
@@ -168,7 +209,7 @@ class TaskView(ResponseModel):
     next_retry_at: datetime | None = Field(description="Set while a failed task waits for its retry.")
     result: Any
     error: str | None
-    run_after: datetime | None
+    run_after: datetime | None = Field(description="Null: when it was submitted, or once all it waits for is over.")
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None
@@ -184,6 +225,9 @@ class TaskView(ResponseModel):
     idempotency_key: str | None
     unique_key: str | None = Field(description="No other task of its type has it; null once it is given up.")
     copy_of: UUID | None = Field(description="The task that it repeats under an id of its own.")
+    waits: int = Field(description="How many tasks it still waits for.")
+    after: AfterView | None = Field(description="What it waits, or waited, for; null for most.")
+    flow_id: UUID | None = Field(description="The flow that it is in: the id of the flow's first task.")
     history: list[Attempt]
 
 
@@ -200,8 +244,22 @@ class WaitingReason(ResponseModel):
     until: datetime | None = Field(description="When time alone ends it; null: somebody has to, or a task's end.")
 
 
+class LinkedTask(ResponseModel):
+    id: UUID
+    type: str
+    status: str
+
+
+class LinkedTasks(ResponseModel):
+    tasks: list[LinkedTask] = Field(description="The first 20 that are there; parents that are not over come first.")
+    total: int
+    unfinished: int = Field(description="Of all; of parents, those that it still waits for.")
+
+
 class TaskDetail(TaskView):
     waiting_for: list[WaitingReason] = Field(description="Why it has not started; empty once it has.")
+    parents: LinkedTasks = Field(description="What it waits, or waited, for.")
+    feeds: LinkedTasks = Field(description="The tasks that wait, or waited, for this one.")
 
 
 PREVIEW = "The first 200 characters of {0} where that is larger, and `{0}` is null; null where `{0}` is whole."
@@ -232,7 +290,7 @@ class TaskPage(ResponseModel):
     offset: int
     next_cursor: str | None = Field(
         description="Send as `cursor` for the next page; null at the end. A search by tag, error or end that has "
-        "looked at 50,000 tasks has one even if it found nothing: the next page looks at the next 50,000."
+        "looked at up to 20,000 tasks has one even if it found nothing: the next page looks at the next ones."
     )
 
 
@@ -282,6 +340,7 @@ class QueryFilter(RequestModel):
         Field(max_length=MOST_WORDS, description=f"key:value; may be repeated. {IN_PAYLOAD}"),
     ] = None
     idempotency_key: Key | None = None
+    flow: Annotated[UUID | None, Field(description="In this flow.")] = None
     name_prefix: Name | None = None
     created_after: Instant | None = None
     created_before: Instant | None = None
@@ -346,6 +405,7 @@ class BulkFilter(RequestModel):
     ids: list[UUID] | None = Field(default=None, max_length=1000)
     short_ids: Annotated[list[ShortId] | None, SHORT_IDS] = None
     idempotency_key: Key | None = None
+    flow: UUID | None = None
     payload: dict[str, Any] | None = Field(default=None, max_length=MOST_WORDS, description=IN_PAYLOAD)
     words: list[SearchText] | None = Field(default=None, max_length=MOST_WORDS, description=IN_A_TASK)
 
@@ -353,18 +413,21 @@ class BulkFilter(RequestModel):
 BULK_ID = "The `bulkId` of the answer before, when it is sent again to go on: one mass action in the audit trail."
 
 
-class Bulk(RequestModel):
-    filter: BulkFilter
+class BulkSteps(RequestModel):
     dry_run: Flag = False
     cursor: UUID | None = Field(default=None, description="The `nextCursor` of the answer before, to go on from there.")
     bulk_id: UUID | None = Field(default=None, description=BULK_ID)
+
+
+class Bulk(BulkSteps):
+    filter: BulkFilter
 
 
 class BulkDone(ResponseModel):
     matched: int = Field(description="How many tasks the action can be done to (dry run), or was done to.")
     matched_capped: bool = Field(
         description="True: there are more than `matched`, or a search counted among the newest "
-        "50,000 tasks that meet the other conditions; the action itself goes on to the end."
+        "20,000 tasks that meet the other conditions; the action itself goes on to the end."
     )
     done: int
     more: bool = Field(description="True: time ran out before all were done; send it again with `nextCursor`.")
@@ -439,70 +502,6 @@ class WorkerDetail(WorkerView):
 
 class Workers(ResponseModel):
     workers: list[WorkerView]
-
-
-# -- controls ---------------------------------------------------------------------------------------------------------
-
-
-class Paused(ResponseModel):
-    paused: bool
-
-
-class RateLimit(RequestModel):
-    tasks_per_second: Rate | None = Field(description="0 is unlimited; null gives the word back to the code.")
-
-
-class RateLimitSet(ResponseModel):
-    tasks_per_second: Shortest | None
-
-
-class ControlView(ResponseModel):
-    paused: bool = False
-    rate_limit: Shortest | None = Field(default=None, description="What holds, in starts a second; null: no limit.")
-    operator_rate_limit: Shortest | None = Field(default=None, description="Set by an operator; wins. 0 is no limit.")
-    default_rate_limit: Shortest | None = Field(default=None, description="Set by the code.")
-    concurrency: int | None = Field(default=None, description="Running at once in the whole fleet.")
-    paused_by: str | None = Field(default=None, description="Who paused it; null: nobody, or code did.")
-    paused_at: datetime | None = None
-
-
-class ControlsView(ControlView):
-    types: dict[str, ControlView]
-
-
-class TypeView(ControlView):
-    type: str
-    queue: str | None = Field(description="As the server's own definition or a live worker tells it.")
-    oldest_due_seconds: float | None = Field(description="How long its longest-waiting due task has been due.")
-    workers: int = Field(description="Live workers that handle it.")
-    registered: bool = Field(description="The server knows the type's arguments, and checks them.")
-    handled: bool
-    counts: Counts
-    run_p95_ms: float | None = Field(description="95% of attempts of the last hour took no longer; null: none ran.")
-    waited_p95_ms: float | None = Field(
-        description="95% of its tasks waited no longer before their first start, in the last hour."
-    )
-
-
-class TypeDetail(TypeView):
-    argument_schema: Any = Field(
-        description="The JSON Schema of its arguments, by the server's own modules or as a worker published it; "
-        "null: nobody has told."
-    )
-
-
-class Types(ResponseModel):
-    types: list[TypeView]
-
-
-class ControlSet(RequestModel):
-    """What is left out stays as it is; null clears."""
-
-    paused: Flag = False
-    rate_limit: TypeRate | None = Field(
-        default=None, description="Starts a second, above 0; null: what the code sets holds again."
-    )
-    concurrency: Concurrency | None = None
 
 
 # -- people -----------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tasklib.core.task import Task
 from tasklib.engine.audit import Auditor
 from tasklib.engine.diagnose import Reason
 from tasklib.engine.engine import Engine
+from tasklib.engine.linked import Linked
 from tasklib.server.auth import IDENTITY
 from tasklib.server.distributions import LatestTimes
 from tasklib.server.feed import Feed
@@ -59,8 +60,8 @@ class Service:
     def show_listed(self, task: Task, whole: Collection[LargeField]) -> ListedTask:
         return listed_view(task, self.redact, whole)
 
-    def show_all(self, task: Task, reasons: Iterable[Reason]) -> TaskDetail:
-        return detail_view(task, self.redact, reasons)
+    def show_all(self, task: Task, reasons: Iterable[Reason], linked: Linked) -> TaskDetail:
+        return detail_view(task, self.redact, reasons, linked)
 
     def auditor(self, who: Identity) -> Auditor:
         return Auditor(who.label, self.redact)

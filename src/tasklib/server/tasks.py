@@ -13,6 +13,8 @@ from fastapi import APIRouter, Query, Request, Response
 from tasklib.core.errors import InvalidInput, WaitTimeout
 from tasklib.core.task import Task, TaskState
 from tasklib.engine.diagnose import reasons
+from tasklib.engine.filters import count_cap
+from tasklib.engine.linked import linked
 from tasklib.engine.repeating import SAME, repeat
 from tasklib.server import submits
 from tasklib.server.docs import BODY, problems
@@ -46,8 +48,6 @@ LONGEST_WAIT = 25
 router = APIRouter(prefix="/api/tasks", tags=["tasks"])
 
 COUNT_CAP = 10_000
-WORD_COUNT_CAP = 1_000
-"""Every task that a word is found in has to be looked at closely."""
 CLEANUP_BATCH = 1000
 WORK_SECONDS = 20.0
 """How long one request may go on with batches; what is left is for the next."""
@@ -82,7 +82,7 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
         task = await service.engine.get(submitted.id)
         if not submitted.created and task is not None:
             shown = vars(service.show(task))
-            return _json(Found(**shown, validated=submitted.validated, replaced=submitted.replaced))
+            return json_of(Found(**shown, validated=submitted.validated, replaced=submitted.replaced))
         created_at = await (await service.engine.store()).now() if task is None else task.created_at
     # As it was created: a quick worker may have it by now.
     body = Submitted(
@@ -93,13 +93,13 @@ async def submit(given: Submit, request: Request, service: Served, who: Identity
         validated=submitted.validated,
     )
     prefix = request.scope.get("root_path", "")
-    return _json(body, 201, {"Location": f"{prefix}/api/tasks/{submitted.id}"})
+    return json_of(body, 201, {"Location": f"{prefix}/api/tasks/{submitted.id}"})
 
 
 @router.get("", response_model=TaskPage, operation_id="list_tasks", responses=problems())
 async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> Response:
-    """List tasks, newest first. A page of a search (by word, short id, tag, payload, error text or end) looks at 50,000
-    of the tasks that meet the other conditions."""
+    """List tasks, newest first. A page of a search (by word, short id, tag, payload, error text or end) looks at up to
+    20,000 of the tasks that meet the other conditions."""
     where = of_query(query, service)
     by_end = query.sort is Sort.ENDED
     cursor = None if query.cursor is None else read_cursor(query.cursor)
@@ -113,7 +113,7 @@ async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> R
     else:
         look = service.engine.page_ended if by_end else service.engine.page
         page = await look(where, limit=query.limit, cursor=cursor, offset=query.offset)
-    cap = WORD_COUNT_CAP if where.words else COUNT_CAP
+    cap = count_cap(where, COUNT_CAP)
     looked_at_all = page.next_cursor is None or (query.sort is Sort.CREATED and len(page.tasks) < query.limit)
     first = query.cursor is None and query.sort is not Sort.DURATION and (page.tasks or not query.offset)
     if first and looked_at_all:  # a count would look at the same
@@ -129,7 +129,7 @@ async def list_tasks(query: Annotated[ListQuery, Query()], service: Served) -> R
         offset=query.offset,
         next_cursor=written_cursor(page.next_cursor),
     )
-    return _json(body)
+    return json_of(body)
 
 
 @router.delete("", operation_id="clean_up", responses=problems())
@@ -187,7 +187,7 @@ async def get_task(
             task = await service.engine.wait(task_id, wait_seconds)
     if task is None:
         task = await service.engine.get_or_raise(task_id)
-    return _json(service.show_all(task, await reasons(service.engine, task)))
+    return json_of(service.show_all(task, await reasons(service.engine, task), await linked(service.engine, task)))
 
 
 @router.post("/{task_id}/retry", operation_id="retry_task", responses=problems(404))
@@ -230,7 +230,7 @@ async def copy(task_id: UUID, given: Copy, request: Request, service: Served, wh
     made = await repeat(service.engine, task_id, payload=payload, registry=service.registry, auditor=auditor)
     prefix = request.scope.get("root_path", "")
     after = await service.engine.get_or_raise(made.id)
-    return _json(service.show(after), 201, {"Location": f"{prefix}/api/tasks/{made.id}"})
+    return json_of(service.show(after), 201, {"Location": f"{prefix}/api/tasks/{made.id}"})
 
 
 @router.delete("/{task_id}", status_code=204, operation_id="delete_task", responses=problems(404))
@@ -240,7 +240,7 @@ async def delete(task_id: UUID, service: Served, who: IdentityDep) -> Response:
     return Response(status_code=204)
 
 
-def _json(body: ResponseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_of(body: ResponseModel, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     # Written here: the framework would first check what has just been made.
     text = body.model_dump_json(by_alias=True)
     return Response(text, status, headers=headers, media_type="application/json")

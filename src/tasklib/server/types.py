@@ -11,11 +11,11 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from tasklib.core import codec
 from tasklib.core.published import publish
 from tasklib.engine.diagnose import is_live
+from tasklib.server.control_schemas import ControlSet, TypeDetail, Types, TypeView
 from tasklib.server.distributions import TypeTimes
 from tasklib.server.docs import BODY, problems
 from tasklib.server.fields import Name
 from tasklib.server.problems import ProblemError
-from tasklib.server.schemas import ControlSet, TypeDetail, Types, TypeView
 from tasklib.server.service import IdentityDep, Served, Service
 from tasklib.server.views import control_fields, counts_of
 from tasklib.stores.values import UNSET, ControlChange, Controls, NameStats

@@ -10,16 +10,21 @@ from pydantic_core import to_json
 
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
+from tasklib.core.flows import NEVER, as_ids, parent_ids
 from tasklib.core.redact import mask_text, redact
 from tasklib.core.task import Task, last_line
 from tasklib.engine.diagnose import Reason, WorkerState, is_live, worker_state
+from tasklib.engine.linked import Linked, Links
+from tasklib.server.control_schemas import ControlView
 from tasklib.server.problems import shown_status
 from tasklib.server.schemas import (
+    AfterView,
     Attempt,
     AuditView,
-    ControlView,
     Counts,
     LargeField,
+    LinkedTask,
+    LinkedTasks,
     ListedTask,
     Stats,
     TaskDetail,
@@ -77,9 +82,35 @@ def _shortened(value: Any) -> Any:
     return {key: _shortened(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason]) -> TaskDetail:
+def detail_view(task: Task, redact: Redact, reasons: Iterable[Reason], linked: Linked) -> TaskDetail:
     waiting_for = [WaitingReason(cause=each.cause, text=mask_text(each.text), until=each.until) for each in reasons]
-    return TaskDetail(**_fields(task, redact), waiting_for=waiting_for)
+    parents, feeds = (_links(each) for each in linked)
+    return TaskDetail(**_fields(task, redact), waiting_for=waiting_for, parents=parents, feeds=feeds)
+
+
+def _links(links: Links) -> LinkedTasks:
+    tasks = [LinkedTask(id=each.id, type=each.name, status=shown_status(each.state)) for each in links.tasks]
+    return LinkedTasks(tasks=tasks, total=links.total, unfinished=links.unfinished)
+
+
+def _after(said: Mapping[str, Any] | None) -> AfterView | None:
+    """A row may have been edited by hand: what is not of its kind is left out."""
+    if said is None or "parents" not in said:
+        return None
+    parents, inputs = parent_ids(said), said.get("inputs")
+    delay, run_at = said.get("delay"), said.get("runAt")
+    return AfterView(
+        on="end" if said.get("on") == "end" else "success",
+        parents=said["parents"] if parents is None else list(parents),
+        inputs={path: ids[0] for path, each in _items(inputs) if (ids := as_ids([each]))},
+        delay=delay if isinstance(delay, int | float) else None,
+        run_at=run_at if isinstance(run_at, str) else None,
+        cut_by=next(iter(as_ids([said.get("cutBy")])), None),
+    )
+
+
+def _items(value: Any) -> Iterable[tuple[str, Any]]:
+    return value.items() if isinstance(value, dict) else ()
 
 
 def _fields(task: Task, redact: Redact) -> dict[str, Any]:
@@ -94,7 +125,7 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
         "next_retry_at": task.next_retry_at,
         "result": _unwrapped(redact(task.result)),
         "error": None if task.error is None else mask_text(task.error),
-        "run_after": None if task.scheduled_at == task.created_at else task.scheduled_at,
+        "run_after": None if task.scheduled_at in (task.created_at, NEVER) else task.scheduled_at,
         "created_at": task.created_at,
         "updated_at": task.updated_at,
         "completed_at": task.completed_at,
@@ -110,6 +141,9 @@ def _fields(task: Task, redact: Redact) -> dict[str, Any]:
         "idempotency_key": task.idempotency_key,
         "unique_key": task.unique_key,
         "copy_of": task.copy_of,
+        "waits": task.waits,
+        "after": _after(task.after),
+        "flow_id": task.flow_id,
         "history": [_attempt(entry) for entry in task.history],
     }
 
@@ -226,6 +260,7 @@ def _attempt(entry: Any) -> Attempt:
         if isinstance(value := entry.get(name), str)
     }
     fields |= {name: value for name in ("attempt", "run_ms") if isinstance(value := entry.get(name), int)}
+    fields |= {name: value for name in ("snoozed",) if isinstance(value := entry.get(name), int | float)}
     return Attempt(lost=entry.get("lost") is True, **fields)
 
 

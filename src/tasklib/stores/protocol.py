@@ -22,11 +22,13 @@ from uuid import UUID
 
 from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
+from tasklib.core.flows import After, Feeds, FlowSummary, FlowTask, Parent
 from tasklib.core.published import PublishedType
 from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
 from tasklib.stores.values import (
     ALL_AUDIT,
+    NO_LINKS,
     Age,
     Audit,
     AuditEntry,
@@ -47,6 +49,7 @@ from tasklib.stores.values import (
     Held,
     Hint,
     Inserted,
+    KeptLinks,
     NameStats,
     Page,
     Point,
@@ -98,12 +101,16 @@ class WorkStore(Protocol):
     ) -> Sequence[Inserted]:
         """Stores all or none, in one transaction, and returns after commit. In the order given. Two tasks of the batch
         with one key become one. Delays are a century at most. Wakes listening workers when something is due soon.
-        `dated`: the answer for a lone task may say when it was created. `copy_of`: the task that they repeat. `audit`
-        tells of those that were created."""
+        `dated`: the answer for tasks without keys may say when they were created. `copy_of`: the task that they repeat.
+        `audit` tells of those that were created.
+
+        What tasks wait for is in the same batch or there already: InvalidOption names what is not, more than
+        `FLOW_FEEDS_LIMIT` that wait for one, and what waits no longer and is to wait for one more (`before`). A key
+        that is taken links nothing; where it is the key of a flow's first task, nothing of that flow is stored."""
         ...
 
     def insert_on(
-        self, connection: object, tasks: Sequence[NewTask]
+        self, connection: object, tasks: Sequence[NewTask], *, dated: bool = False
     ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
         """The same on the caller's own connection, inside the caller's transaction. A sync connection is used at once,
         in this thread; an async one gives an awaitable. The store need not be open. Raises Unsupported by name."""
@@ -288,7 +295,7 @@ class UpkeepStore(Protocol):
     async def delete(
         self, guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None
     ) -> list[WriteResult]:
-        """Deletes finished tasks, each under its version."""
+        """Deletes finished tasks, each under its version; not what an unfinished one waits for."""
         ...
 
     async def prune(
@@ -301,10 +308,15 @@ class UpkeepStore(Protocol):
         audit: Audit[str] | None = None,
     ) -> int:
         """Deletes up to `limit` finished tasks of these states that completed longer ago; returns how many
-        (dry run: how many there are, `limit` aside). `audit` is given the state of each, transaction by transaction."""
+        (dry run: how many there are, `limit` aside). What an unfinished one waits for is put off. `audit` is given the
+        state of each, transaction by transaction."""
         ...
 
-    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
+    async def kept_links(self, tasks: Sequence[Task]) -> KeptLinks:
+        """What `restore` needs of these tasks beside their records."""
+        ...
+
+    async def restore(self, tasks: Sequence[Task], links: KeptLinks = NO_LINKS) -> list[WriteResult]:
         """Writes whole records of another queue as they are, each whole or not at all: applied; duplicate, where
         that very record is here; stale, where another one has its id or its idempotency key. Finished ones are
         counted."""
@@ -347,10 +359,40 @@ class ScheduleStore(Protocol):
         ...
 
 
+class FlowStore(Protocol):
+    """Tasks that wait for tasks. Their release is part of `settle`."""
+
+    async def parents(self, ids: Sequence[UUID]) -> list[Parent]:
+        """What became of these tasks, in no order; of those that are there."""
+        ...
+
+    async def after_of(self, task_id: UUID) -> After | None:
+        """All that a task waits for, of however many. None: of nothing, or there is no such task."""
+        ...
+
+    async def feeds(self, task_id: UUID, limit: int) -> Feeds:
+        """Those that wait, or waited, for it."""
+        ...
+
+    async def flows(self, limit: int, cursor: UUID | None = None) -> list[FlowSummary]:
+        """Newest first; `cursor`: those before this flow."""
+        ...
+
+    async def flow_graph(self, flow_id: UUID, limit: int) -> list[FlowTask]:
+        """The tasks of a flow, oldest first."""
+        ...
+
+    async def release_stranded(self, limit: int) -> int:
+        """Looks again at tasks that wait although nothing they wait for is still to end, and gives how many it helped:
+        the net under a worker that died between a settle and its second look."""
+        ...
+
+
 class Store(
     Lifecycle,
     WorkStore,
     ReadStore,
+    FlowStore,
     FleetStore,
     ControlStore,
     ScheduleStore,

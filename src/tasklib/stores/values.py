@@ -21,8 +21,8 @@ from tasklib.core.task import Claim, Task
 
 T = TypeVar("T")
 
-SEARCHED_TASKS = 50_000
-"""A search for what no index has looks at so many tasks at a time, of those that meet its other conditions."""
+SEARCHED_TASKS = 20_000
+"""A search for what no index has looks at no more tasks at a time, of those that meet its other conditions."""
 LONGEST_AMONG = 10_000
 """Of so many tasks, the newest that match, the longest are listed: no index has how long they ran."""
 ERROR_END = 8_000
@@ -38,6 +38,10 @@ class Traits:
     """False: no wake-ups can be had (PgBouncer in transaction mode), so polling must not back off."""
     joins_transactions: bool = True
     """Tasks can be submitted in the caller's own transaction."""
+    keeps_links: bool = True
+    """Tasks that wait for others can be copied to another queue or from one, with their links."""
+    cheap_batches: bool = True
+    """A few tasks in one insert cost hardly more than one."""
     drains_in_transactions: bool = False
     """Tasks can be claimed and settled in the caller's own transaction, for tests."""
 
@@ -193,10 +197,13 @@ class Filter:
     """Over since this instant or later."""
     ended_before: datetime | None = None
     """Over since before this instant."""
+    not_due: bool | None = None
+    """Only what waits for its time, or for that of its retry, and that has not come. Not what waits for other tasks."""
     ids: Sequence[UUID] | None = None
     short_ids: Sequence[str] | None = None
     """The last digits of ids, as lists show them: in small letters."""
     idempotency_key: str | None = None
+    flow_id: UUID | None = None
     payload_texts: dict[tuple[str, ...], str] | None = None
     """By names in the payload, one inside the other: the value there, as people write it (see `tag_texts`). Payloads of
     more than `words.PAYLOAD_BYTES` are not looked at."""
@@ -244,12 +251,24 @@ def _written_as(text: str) -> list[Any]:
     return [text, value] if scalar and text == text.strip() else [text]
 
 
+class KeptLinks(NamedTuple):
+    """What is kept of the links of tasks beside their records, for another queue."""
+
+    feeds: Sequence[tuple[UUID, Sequence[UUID]]] = ()
+    """Of those that others wait for: the others."""
+    steps: Sequence[tuple[UUID, str, str]] = ()
+    """Of those that wait for many: which, in the store's own words."""
+
+
+NO_LINKS = KeptLinks()
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     tasks: list[Task]
     next_cursor: UUID | None
-    """The id to continue behind; None at the end. A search that has looked at `SEARCHED_TASKS` has one too, whatever
-    it found."""
+    """The id to continue behind; None at the end. A search that has looked at up to `SEARCHED_TASKS` has one too,
+    whatever it found."""
 
 
 class EndedCursor(NamedTuple):
@@ -269,7 +288,7 @@ class EndedPage:
 class Count(NamedTuple):
     value: int
     capped: bool
-    """True: there are more than `value`, or a search has looked at `SEARCHED_TASKS` and there are others."""
+    """True: there are more than `value`, or a search has looked at up to `SEARCHED_TASKS` and there are others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -381,7 +400,8 @@ class AuditFilter:
     bulk_id: UUID | None = None
     """The batches of this mass action."""
     folded: bool = False
-    """A mass action is one entry, its first batch with the count of all; what it did to each task is left out."""
+    """A mass action is one entry, its first batch with the count of all; what it did to each task is left out. With
+    `name` it is the count of that type."""
 
 
 ALL_AUDIT = AuditFilter()

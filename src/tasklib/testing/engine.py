@@ -67,21 +67,22 @@ class EngineForTests(Engine):
         return inserted
 
     def insert_on(
-        self, connection: object, tasks: Sequence[NewTask]
+        self, connection: object, tasks: Sequence[NewTask], *, dated: bool = False
     ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
         """A queue in memory has no part in the transaction: the task is stored at once, and stays if that is undone."""
         stored: Sequence[Inserted] | Awaitable[Sequence[Inserted]]
         if not is_in_memory(self):
-            stored = super().insert_on(connection, tasks)
+            stored = super().insert_on(connection, tasks, dated=dated)
         else:
-            stored = self._store(tasks) if is_async(connection) else run_sync(self._store(tasks))
+            storing = self._store(tasks, dated)
+            stored = storing if is_async(connection) else run_sync(storing)
         if isinstance(stored, Awaitable):
             return self._run_stored(tasks, stored, connection)
         play(self._run(tasks, stored, connection, waits=False))
         return stored
 
-    async def _store(self, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
-        return await super().insert(tasks)
+    async def _store(self, tasks: Sequence[NewTask], dated: bool) -> Sequence[Inserted]:
+        return await super().insert(tasks, dated=dated)
 
     async def _run_stored(
         self, tasks: Sequence[NewTask], stored: Awaitable[Sequence[Inserted]], connection: object
@@ -96,11 +97,14 @@ class EngineForTests(Engine):
         """What was just stored, if tasks run when they are submitted."""
         registry = self.state.inline
         if registry is not None:
-            here = Inline(self, registry, connection, waits=waits)
-            for task, kept in zip(tasks, inserted, strict=True):
-                if kept.created:
-                    await here.run(kept.id, task.name)
-                    self.note(await here.seen(kept.id))
+            here = Inline(self, registry, connection, waits=waits, note=self.note)
+            left = [(kept.id, task.name) for task, kept in zip(tasks, inserted, strict=True) if kept.created]
+            before = 0
+            while len(left) != before:  # what waited for another of them may be due once that has run
+                before = len(left)
+                left = [each for each in left if not await here.run(*each)]
+            for kept in inserted:
+                self.note(await here.seen(kept.id))
 
     # -- look ---------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import asyncio
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from tasklib.api.sync import run_in_new_thread, run_sync
 from tasklib.core import decide
 from tasklib.core.decide import Change
 from tasklib.core.errors import InvalidConfig, Unsupported
+from tasklib.core.flows import After, Parent
 from tasklib.core.outcome import Completed, Outcome
 from tasklib.core.registry import Registry, TaskType
 from tasklib.core.task import Claim, Task
@@ -25,6 +26,8 @@ from tasklib.engine.current import running
 from tasklib.engine.engine import Engine
 from tasklib.engine.listeners import Settled, flush, flush_blocking, listening, tell
 from tasklib.engine.middleware import AROUND, defining
+from tasklib.engine.parents import Parents, Sources, after_of, fill_claims
+from tasklib.engine.waits import Waits
 from tasklib.stores.values import ClaimRequest
 from tasklib.testing.savepoints import Undo, savepoint
 from tasklib.worker import runner
@@ -41,8 +44,18 @@ class Inline:
     """Runs tasks of a queue here. With a connection each runs in a savepoint of it; where the queue is in that
     connection's database, it is claimed and settled there, too."""
 
-    def __init__(self, engine: Engine, registry: Registry, connection: object | None, *, waits: bool) -> None:
-        """`waits`: in a running event loop, for code that awaits this."""
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        connection: object | None,
+        *,
+        waits: bool,
+        note: Callable[[Sequence[Task]], None] = lambda tasks: None,
+    ) -> None:
+        """`waits`: in a running event loop, for code that awaits this. `note`: is told how a task is after its run,
+        if only this connection can see it; so that listeners find it."""
+        self._note = note
         self._engine = engine
         self._registry = registry
         self._connection = connection
@@ -50,6 +63,7 @@ class Inline:
         self._inside = None if connection is None else _inside(engine, connection)
         self._worker_id = f"inline-{secrets.token_hex(6)}"
         self._lease = engine.config.lock_timeout_seconds
+        self._slots = Waits(self._worker_id, lambda: 1, registry.names)
 
     async def drain(self, names: Sequence[str] | None) -> list[Task]:
         """Runs all that is due, and what that submits in turn. Returns how the tasks are then, if only this connection
@@ -59,17 +73,21 @@ class Inline:
         if unknown:
             raise InvalidConfig(f"names: no task type is called {', '.join(unknown)}", field="names")
         ran: dict[UUID, None] = {}
+        linked = False
         while (claim := await self._next(known if names is None else names)) is not None:
             ran[claim.id] = None
+            linked = linked or claim.flow is not None
             await self._run(claim)
+        if linked:  # what became of those that waited for them
+            return [task for task in await self.tasks(None) or [] if task.id in ran or task.after is not None]
         return [task for task_id in ran for task in await self.seen(task_id)]
 
-    async def run(self, task_id: UUID, name: str) -> None:
-        """This task, which was just submitted, if it is due and known here."""
-        if self._registry.get(name) is not None:
-            claim = await self._take(task_id)
-            if claim is not None:
-                await self._run(claim)
+    async def run(self, task_id: UUID, name: str) -> bool:
+        """This task, which was just submitted, if it is due and known here. Whether it is."""
+        claim = None if self._registry.get(name) is None else await self._take(task_id)
+        if claim is not None:
+            await self._run(claim)
+        return claim is not None
 
     async def seen(self, task_id: UUID) -> list[Task]:
         """The task, if it is one that only this connection can see."""
@@ -111,6 +129,30 @@ class Inline:
 
         await self._asked(settle())
 
+    async def parents(self, ids: Sequence[UUID]) -> list[Parent]:
+        if self._inside is not None:
+            return await self._answered(self._inside.parents(ids))
+
+        async def read() -> list[Parent]:
+            return await (await self._engine.store()).parents(ids)
+
+        return await self._asked(read())
+
+    async def after_of(self, task_id: UUID) -> After | None:
+        if self._inside is not None:
+            return await self._answered(self._inside.after_of(task_id))
+
+        async def read() -> After | None:
+            return await (await self._engine.store()).after_of(task_id)
+
+        return await self._asked(read())
+
+    def _parents(self, claim: Claim) -> Parents:
+        async def here() -> Inline:
+            return self
+
+        return Parents(claim.id, after_of(claim), here, play)
+
     async def _asked(self, work: Coroutine[Any, Any, T]) -> T:
         return await work if self._waits else run_sync(work)
 
@@ -134,6 +176,7 @@ class Inline:
         config = self._engine.config
         change = decide.settle(claim, outcome, config.default_retry, random.uniform(-1.0, 1.0))
         await self._settle(change)
+        self._note(await self.seen(claim.id))
         task_log.ended(claim, outcome, due_in=change.due_in)
         if listening(config.middleware):
             tell(config.middleware, Settled(claim, change, outcome))
@@ -157,9 +200,14 @@ class Inline:
         return outcome
 
     async def _call(self, claim: Claim, task_type: TaskType) -> Outcome:
+        sources: Sources | None = None
+        if claim.flow is not None:
+            [(claim, sources)] = await fill_claims(self, [claim])
         config, queue = self._engine.config, self._engine.config.database_url
-        given = (task_type, claim.kwargs, config.max_result_bytes, defining(config.middleware, *AROUND), claim.trace)
-        execution = Execution(claim, task_type, 0, time.monotonic() + self._lease, queue)
+        lease_until = time.monotonic() + self._lease
+        execution = Execution(claim, task_type, 0, lease_until, queue, self._slots, sources, self._parents)
+        around = defining(config.middleware, *AROUND)
+        given = (task_type, claim.kwargs, config.max_result_bytes, around, claim.trace, sources)
         execution.started = time.monotonic()
 
         async def call_async() -> Outcome:

@@ -43,7 +43,8 @@ class QueueForTests:
         if connection is None:
             drain(self.engine, names=names, registry=registry)
         else:
-            self.engine.note(play(Inline(self.engine, registry, connection, waits=False).drain(names)))
+            here = Inline(self.engine, registry, connection, waits=False, note=self.engine.note)
+            self.engine.note(play(here.drain(names)))
 
     async def drain_async(
         self,
@@ -55,7 +56,8 @@ class QueueForTests:
         if connection is None:
             await drain_async(self.engine, names=names, registry=registry)
         else:
-            self.engine.note(await Inline(self.engine, registry, connection, waits=True).drain(names))
+            here = Inline(self.engine, registry, connection, waits=True, note=self.engine.note)
+            self.engine.note(await here.drain(names))
 
     @contextmanager
     def inline(self, *, registry: Registry = default_registry) -> Iterator[None]:

@@ -8,6 +8,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
 
 from tasklib.core import decide
 from tasklib.core.errors import TRANSIENT, StoreGone
@@ -15,7 +16,9 @@ from tasklib.core.limits import ALL
 from tasklib.core.outcome import Outcome, Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
+from tasklib.engine.backends import Backend
 from tasklib.engine.engine import Engine
+from tasklib.engine.parents import Sources, fill_claims
 from tasklib.stores.protocol import ControlStore, FleetStore, WorkStore
 from tasklib.stores.values import CancelRequested, Claimed, ClaimRequest, DrainRequested, Held, Hint
 from tasklib.worker.completer import Completer
@@ -160,7 +163,7 @@ class Fetcher:
             target = 0
         return self._isolation.room(wanted, max(0, target - waiting))
 
-    async def _claim(self, store: WorkStore, wanted: int, prefetch: int) -> Claimed | None:
+    async def _claim(self, store: Backend, wanted: int, prefetch: int) -> Claimed | None:
         names = self._names()
         if not names:
             return Claimed([], None)
@@ -193,7 +196,7 @@ class Fetcher:
             self._heartbeat.look_at(hint.ids)
         return claimed
 
-    async def _reclaim_orphans(self, store: WorkStore) -> None:
+    async def _reclaim_orphans(self, store: Backend) -> None:
         """A claim's reply may have been lost: whatever runs under this worker's id and was never begun is its to run.
         What was given up is not: its attempt had its start."""
         asked_at = time.monotonic()
@@ -210,15 +213,18 @@ class Fetcher:
             # Their leases began some time before: no longer than one call may take.
             await self._dispatch(store, orphans, asked_at - self._engine.config.call_timeout_seconds)
 
-    async def _dispatch(self, store: WorkStore, claims: Sequence[Claim], asked_at: float) -> None:
+    async def _dispatch(self, store: Backend, claims: Sequence[Claim], asked_at: float) -> None:
         unregistered = []
         executions = []
+        sources: dict[UUID, Sources] = {}
+        if any(claim.takes_results for claim in claims):
+            claims, sources = await self._filled(store, claims)
         for claim in claims:
             task_type = self._registry.get(claim.name)
             if task_type is None:
                 unregistered.append(claim)
                 continue
-            executions.append(self._in_flight.add(claim, task_type, asked_at))
+            executions.append(self._in_flight.add(claim, task_type, asked_at, sources.get(claim.id)))
         number, outcome = self._isolation.admit(executions)
         for execution in executions[number:]:
             self._give_back(execution, outcome)
@@ -228,6 +234,16 @@ class Fetcher:
         self._fill(claims)
         if unregistered:
             await self._return(store, unregistered)
+
+    async def _filled(self, store: Backend, claims: Sequence[Claim]) -> tuple[list[Claim], dict[UUID, Sources]]:
+        """With results of other tasks among their arguments. Where those cannot be read now, the claims go back."""
+        try:
+            found = await fill_claims(store, claims)
+        except TRANSIENT as error:
+            log.warning("cannot read what tasks have waited for: %s", error)
+            await self._return(store, [claim for claim in claims if claim.flow is not None])
+            return [claim for claim in claims if claim.flow is None], {}
+        return [claim for claim, _ in found], {claim.id: told for claim, told in found if told is not None}
 
     def _fill(self, claims: Sequence[Claim]) -> None:
         """Starts what waits, with as many threads as it is expected to need. What crashed before does not wait behind
@@ -249,7 +265,7 @@ class Fetcher:
         self._look_later()
 
     async def _return(self, store: WorkStore, unregistered: Sequence[Claim]) -> None:
-        """Their type was unregistered after the claim was sent."""
+        """What cannot be run here: their type was unregistered after the claim was sent, for instance."""
         policy = self._engine.config.default_retry
         try:
             await store.settle([decide.settle(claim, Released(), policy) for claim in unregistered])

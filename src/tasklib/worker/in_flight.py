@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
+from functools import partial
+from typing import TypeAlias
 from uuid import UUID
 
 from tasklib.core.registry import TaskType
 from tasklib.core.task import Claim
 from tasklib.engine.current import RunningTask
+from tasklib.engine.parents import Parents, Sources, flow_of
+from tasklib.engine.waits import Waits
 from tasklib.stores.values import Held
+
+ParentReader: TypeAlias = Callable[[Claim], Parents]
 
 LEASE_MARGIN_SECONDS = 2.0
 """A lease is given up at most so long before it really ends."""
@@ -40,18 +46,35 @@ class Execution:
         "lease_until",
         "lost",
         "queue",
+        "reader",
         "sequence",
         "settled_once",
+        "sources",
         "started",
         "stop",
         "stop_at",
         "taken",
         "task_type",
+        "waits",
     )
 
-    def __init__(self, claim: Claim, task_type: TaskType, sequence: int, lease_until: float, queue: str) -> None:
+    def __init__(
+        self,
+        claim: Claim,
+        task_type: TaskType,
+        sequence: int,
+        lease_until: float,
+        queue: str,
+        waits: Waits | None = None,
+        sources: Sources | None = None,
+        reader: ParentReader | None = None,
+    ) -> None:
         self.claim = claim
+        self.sources = sources
+        """Of what other tasks have put into its payload."""
+        self.reader = reader
         self.queue = queue
+        self.waits = waits
         self.task_type = task_type
         self.sequence = sequence
         self.taken = time.monotonic()
@@ -83,8 +106,12 @@ class Execution:
             tags=json.loads(self.claim.tags),
             deadline=self.deadline,
             is_last=self.claim.is_last,
+            flow_id=flow_of(self.claim) if self.claim.flow is not None and '"id"' in self.claim.flow else None,
+            _parents=None if self.reader is None else partial(self.reader, self.claim),
             _arguments=lambda: self.task_type.decode_call(self.claim.kwargs),
             _queue=self.queue,
+            _version=self.claim.version,
+            _waits=self.waits,
             _lost=lambda: self.lost,
             _cancelled=lambda: self.cancel_requested,
         )
@@ -94,9 +121,18 @@ class InFlight:
     """All executions of a worker, by task id. Entries come and go by single dict operations, so threads need no
     lock."""
 
-    def __init__(self, queue: str, lease_seconds: float) -> None:
+    def __init__(
+        self,
+        queue: str,
+        lease_seconds: float,
+        waits: Waits | None = None,
+        reader: ParentReader | None = None,
+    ) -> None:
         self.queue = queue
         """The database URL."""
+        self.reader = reader
+        self.waits = waits
+        """What its handlers wait for."""
         self.lease_seconds = lease_seconds
         # Given up this long before the lease really ends, so that two workers never both believe they hold it.
         self.margin = min(LEASE_MARGIN_SECONDS, lease_seconds * 0.1)
@@ -107,10 +143,13 @@ class InFlight:
         """Leases that were given up and that the store may still show as this worker's."""
         self._sequence = 0
 
-    def add(self, claim: Claim, task_type: TaskType, asked_at: float) -> Execution:
+    def add(self, claim: Claim, task_type: TaskType, asked_at: float, sources: Sources | None = None) -> Execution:
         """`asked_at`: when the claim was sent, on the monotonic clock; the lease cannot have begun earlier."""
         self._sequence += 1
-        execution = Execution(claim, task_type, self._sequence, asked_at + self.lease_seconds - self.margin, self.queue)
+        lease_until = asked_at + self.lease_seconds - self.margin
+        execution = Execution(
+            claim, task_type, self._sequence, lease_until, self.queue, self.waits, sources, self.reader
+        )
         self._by_id[claim.id] = execution
         return execution
 
@@ -120,6 +159,8 @@ class InFlight:
         if execution.lost:
             self._given_up[Held(execution.claim.id, execution.claim.version)] = None
         self.timed.discard(execution)
+        if self.waits is not None:
+            self.waits.forget((execution.claim.id, execution.claim.version))
 
     def known(self) -> set[Held]:
         """Every claim that was begun here and may not be begun again: those in flight, and those given up."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from tasklib.core.outcome import Outcome, Released, Snoozed
+from tasklib.core.outcome import Outcome, Released
 from tasklib.worker.in_flight import Execution, InFlight
 
 TRIAL_SECONDS = 2.0
@@ -59,7 +59,7 @@ class Isolation:
                 return 1, Released()
             if drained or self._in_vain(now):
                 self._expected = False
-                return 0, Snoozed(HOLD_SECONDS)
+                return 0, Released(HOLD_SECONDS)
         self._drain_until = time.monotonic() + DRAIN_SECONDS
         return place, Released()
 

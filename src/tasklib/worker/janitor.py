@@ -1,5 +1,5 @@
-"""The janitor: takes back what dead workers hold, and throws away what nobody keeps; and checks
-the alert rules. Every worker has one."""
+"""The janitor: takes back what dead workers hold, releases what one of them left waiting, and throws away what nobody
+keeps; and checks the alert rules. Every worker has one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ PRUNE_BATCH = 1000
 PRUNE_EVERY_SECONDS = 60.0
 SUBMIT_SLACK_SECONDS = 30.0
 """What a submit may still take on its way to the database once its caller's deadline is over."""
-TIDY_EVERY_SECONDS = 300.0
+COMPACT_EVERY_SECONDS = 300.0
 SAMPLE_EVERY_SECONDS = 25.0
 """Kept once in a minute: so each minute has one, and early, whatever the spread."""
+
+
+STRANDED_EVERY_SECONDS = 60.0
+STRANDED_BATCH = 1000
 
 
 class Janitor:
@@ -36,8 +40,9 @@ class Janitor:
     async def run(self) -> None:
         chores = [
             self._every(self._config.recovery_seconds, self.expire),
-            self._every(TIDY_EVERY_SECONDS, self._tidy),
+            self._every(COMPACT_EVERY_SECONDS, self._compact),
             self._every(SAMPLE_EVERY_SECONDS, self._sample),
+            self._every(STRANDED_EVERY_SECONDS, self.release_stranded),
         ]
         if self._config.keep_completed_seconds is not None or self._config.keep_failed_seconds is not None:
             chores.append(self._every(PRUNE_EVERY_SECONDS, self.prune))
@@ -50,6 +55,12 @@ class Janitor:
     async def expire(self) -> None:
         while (count := await self._engine.expire(EXPIRE_BATCH)) > 0:
             log.warning("recovered %d tasks of workers that vanished", count)
+            self._recovered()
+
+    async def release_stranded(self) -> None:
+        """What was linked to a task at the moment of its end, by a worker that died before it looked again."""
+        while (count := await (await self._engine.store()).release_stranded(STRANDED_BATCH)) > 0:
+            log.warning("released %d tasks whose parents had all ended", count)
             self._recovered()
 
     async def prune(self) -> int:
@@ -71,7 +82,7 @@ class Janitor:
             log.info("retention removed %d tasks", removed)
         return removed
 
-    async def _tidy(self) -> None:
+    async def _compact(self) -> None:
         await (await self._upkeep()).compact_stats()
 
     async def _sample(self) -> None:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from tasklib.core.codec import clip_error
-from tasklib.core.errors import InvalidInput
+from tasklib.core.errors import InvalidInput, TaskValidationError
 from tasklib.core.outcome import (
     Cancelled,
     Completed,
@@ -28,12 +28,15 @@ from tasklib.core.outcome import (
     TaskStopped,
     TaskTimedOut,
 )
-from tasklib.core.registry import TaskType
+from tasklib.core.outputs import place_of, pointer
+from tasklib.core.registry import TaskOptions, TaskType
 from tasklib.engine.current import RunningTask, current_task
 from tasklib.engine.middleware import Middleware
+from tasklib.engine.parents import Sources
 from tasklib.engine.tracing import RunSpan
 from tasklib.worker.in_flight import Execution, Stop
 
+_NO_LISTS = TaskOptions()
 NEVER_STARTED: Outcome = Failed("TaskStopped: told to stop before it started")
 
 
@@ -43,13 +46,14 @@ def call(
     max_result_bytes: int,
     around: Sequence[Middleware] = (),
     trace: str | None = None,
+    sources: Sources | None = None,
 ) -> Outcome:
     """Runs a `def` task here and now, inside of this middleware."""
     begun = time.monotonic()
     try:
         arguments = task_type.decode_call(payload)
     except BaseException as error:
-        return refused(error)
+        return refused(error, sources)
     try:
         function = task_type.function
         if trace is not None:
@@ -61,7 +65,7 @@ def call(
             result = function(arguments) if task_type.takes_payload else function(**arguments)
         return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
     except BaseException as error:
-        return raised(error, _ms(begun))
+        return raised(error, _ms(begun), task_type.options)
 
 
 async def call_async(
@@ -70,13 +74,14 @@ async def call_async(
     max_result_bytes: int,
     around: Sequence[Middleware] = (),
     trace: str | None = None,
+    sources: Sources | None = None,
 ) -> Outcome:
     """Runs an `async def` task in the running loop, inside of this middleware."""
     begun = time.monotonic()
     try:
         arguments = task_type.decode_call(payload)
     except BaseException as error:
-        return refused(error)
+        return refused(error, sources)
     try:
         function = task_type.function
         if trace is not None:
@@ -88,7 +93,7 @@ async def call_async(
             result = await (function(arguments) if task_type.takes_payload else function(**arguments))
         return Completed(task_type.encode_result(result, max_result_bytes), _ms(begun))
     except BaseException as error:
-        return raised(error, _ms(begun))
+        return raised(error, _ms(begun), task_type.options)
 
 
 def _inside(around: Sequence[Middleware], task: RunningTask, handler: Callable[[], Any]) -> Any:
@@ -130,18 +135,34 @@ async def _inside_async(around: Sequence[Middleware], task: RunningTask, handler
     return result
 
 
-def refused(error: BaseException) -> Outcome:
-    """Arguments that the model refuses at run time will not get better by trying again."""
+def refused(error: BaseException, sources: Sources | None = None) -> Outcome:
+    """Arguments that the model refuses at run time will not get better by trying again. Where results of other tasks
+    are among them, it is told whose they are."""
     if isinstance(error, (TaskTimedOut, TaskStopped, asyncio.CancelledError)):
         return raised(error, 0)
     _trim(error)
-    return Failed(f"{type(error).__name__}: {_text(error)}", final=True, cause=error)
+    text = f"{type(error).__name__}: {_text(error)}"
+    if sources and isinstance(error, TaskValidationError):
+        text = "\n".join([text, *_blamed(error, sources)])
+    return Failed(text, final=True, cause=error)
 
 
-def raised(error: BaseException, run_ms: int) -> Outcome:
+def _blamed(error: TaskValidationError, sources: Sources) -> list[str]:
+    found: dict[str, None] = {}
+    for detail in error.errors:
+        place = detail.get("loc")
+        at = pointer(place) if isinstance(place, tuple) else ""
+        for each, source in sources.items():
+            if f"{at}/".startswith(f"{each}/") or f"{each}/".startswith(f"{at}/"):
+                found[f"{'.'.join(place_of(each)) or 'payload'} is {source}"] = None
+    return list(found)
+
+
+def raised(error: BaseException, run_ms: int, options: TaskOptions = _NO_LISTS) -> Outcome:
     """What a handler's exception means."""
     _trim(error)
     seen = isinstance(error, Exception)
+    final = not options.retries_after(type(error))
     match error:
         case Snooze():
             return Snoozed(error.delay)
@@ -150,9 +171,9 @@ def raised(error: BaseException, run_ms: int) -> Outcome:
         case Fail():
             return Failed(describe(error), final=True, run_ms=run_ms, seen=seen, cause=error)
         case InvalidInput() if error.field is not None and error.field.startswith("result"):
-            return Failed(f"{type(error).__name__}: {error}", run_ms=run_ms, cause=error)
+            return Failed(f"{type(error).__name__}: {error}", final, run_ms=run_ms, cause=error)
         case _:
-            return Failed(describe(error), run_ms=run_ms, seen=seen, cause=error)
+            return Failed(describe(error), final, run_ms=run_ms, seen=seen, cause=error)
 
 
 def stopped(execution: Execution, outcome: Outcome) -> Outcome | None:
@@ -172,9 +193,10 @@ def stopped(execution: Execution, outcome: Outcome) -> Outcome | None:
             limit = execution.claim.timeout_seconds
             text = f"TaskTimedOut: ran longer than its timeout of {limit} s"
             run_ms = 0 if limit is None else limit * 1000
+            final = not execution.task_type.options.retries_after(TaskTimedOut)
             if not isinstance(outcome, Failed):
-                return Failed(text, run_ms=run_ms)
-            return Failed(f"{outcome.error}\n{text}", run_ms=run_ms, seen=outcome.seen, cause=outcome.cause)
+                return Failed(text, final, run_ms=run_ms)
+            return Failed(f"{outcome.error}\n{text}", final, run_ms=run_ms, seen=outcome.seen, cause=outcome.cause)
         case Stop.CANCEL if isinstance(outcome, Failed):
             return Cancelled("TaskCancelled: stopped on request", outcome.run_ms)
         case Stop.SHUTDOWN if not isinstance(outcome, Completed):

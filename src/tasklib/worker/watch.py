@@ -17,9 +17,11 @@ RunningTask = asyncio.Task[object]
 
 
 class LoopWatch:
-    def __init__(self, loop: asyncio.AbstractEventLoop, flight_of: Callable[[RunningTask], Execution | None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, execution_of: Callable[[RunningTask], Execution | None]
+    ) -> None:
         self._loop = loop
-        self._flight_of = flight_of
+        self._execution_of = execution_of
         self._answered = True
         self._blocking: RunningTask | None = None
         self._since = 0.0
@@ -44,7 +46,7 @@ class LoopWatch:
         self._answered = True
 
     def _tell(self, task: RunningTask) -> None:
-        execution = self._flight_of(task)
+        execution = self._execution_of(task)
         if execution is None:
             who = getattr(task.get_coro(), "__qualname__", task.get_name())
         else:

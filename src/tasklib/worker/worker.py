@@ -18,12 +18,15 @@ from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import TRANSIENT, TRANSIENT_OR_SLOW, InvalidConfig, WorkerExhausted
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import Registry, TaskType, default_registry
+from tasklib.core.task import Claim
 from tasklib.engine.alerts import alert_watch
 from tasklib.engine.config import Config
 from tasklib.engine.default import default_engine, engine_of
 from tasklib.engine.engine import Engine
 from tasklib.engine.listeners import flush
 from tasklib.engine.middleware import AROUND, Middleware, defining
+from tasklib.engine.parents import Parents, after_of, run_in
+from tasklib.engine.waits import Waits
 from tasklib.stores.values import Drain
 from tasklib.worker import runner
 from tasklib.worker.app_version import installed_version
@@ -196,8 +199,14 @@ class TaskWorker:
     async def _serve(self) -> None:
         self._choice.check(tuple(self._registry))
         self._engine.call_timeout = self.config.call_timeout_seconds
-        in_flight = InFlight(self.config.database_url, self.config.lock_timeout_seconds)
         slots = self._slots = Slots(self.concurrency)
+        waits = Waits(self.worker_id, lambda: slots.working, lambda: self.names)
+        run = run_in(asyncio.get_running_loop())
+
+        def parents(claim: Claim) -> Parents:
+            return Parents(claim.id, after_of(claim), self._engine.store, run)
+
+        in_flight = InFlight(self.config.database_url, self.config.lock_timeout_seconds, waits, parents)
         run_times = RunTimes(self.concurrency)
         settled, exhausted = asyncio.Event(), asyncio.Event()
 
@@ -220,7 +229,7 @@ class TaskWorker:
                 "process" if kind.options.executor == "process" else "async" if kind.is_async else "thread"
             ]
 
-        watch = LoopWatch(asyncio.get_running_loop(), coroutines.flight_of)
+        watch = LoopWatch(asyncio.get_running_loop(), coroutines.execution_of)
         heartbeat = Heartbeat(
             self._engine,
             self.worker_id,
@@ -308,7 +317,8 @@ class TaskWorker:
         limit = self.config.max_result_bytes
 
         def run_here(execution: Execution) -> Outcome:
-            return runner.call(execution.task_type, execution.claim.kwargs, limit, around, execution.claim.trace)
+            claim = execution.claim
+            return runner.call(execution.task_type, claim.kwargs, limit, around, claim.trace, execution.sources)
 
         executors: dict[str, Executor] = {
             "thread": ThreadExecutor(slots, in_flight, completer.report, run_here, "thread"),

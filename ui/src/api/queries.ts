@@ -114,6 +114,26 @@ export function previewQuery(times: ScheduleTimes) {
   });
 }
 
+export function flowsQuery(cursor?: string) {
+  return queryOptions({
+    queryKey: ["flows", cursor],
+    queryFn: ({ signal }) =>
+      call(client.GET("/api/flows", { params: { query: { limit: 50, ...(cursor && { cursor }) } }, signal })),
+    placeholderData: keepPreviousData,
+    refetchInterval: FLOWS_SECONDS * 1000, // not `live`: each counts its tasks
+  });
+}
+
+const FLOWS_SECONDS = 5;
+
+/** Not `live`: all its tasks are read for it. The page says how often (pages/flow/flow-page.tsx). */
+export function flowQuery(id: string) {
+  return queryOptions({
+    queryKey: ["flow", id],
+    queryFn: ({ signal }) => call(client.GET("/api/flows/{flow_id}", { params: { path: { flow_id: id } }, signal })),
+  });
+}
+
 export function workerQuery(id: string) {
   return queryOptions({
     queryKey: ["workers", id],

@@ -1,8 +1,17 @@
 import { Link } from "@tanstack/react-router";
-import { CalendarClock, ChartColumn, ListChecks, type LucideIcon, ScrollText, Server, Shapes } from "lucide-react";
+import {
+  CalendarClock,
+  ChartColumn,
+  ListChecks,
+  type LucideIcon,
+  ScrollText,
+  Server,
+  Shapes,
+  Workflow,
+} from "lucide-react";
 
 interface Item {
-  to: "/tasks" | "/stats" | "/workers" | "/types" | "/schedules" | "/audit";
+  to: "/tasks" | "/stats" | "/workers" | "/types" | "/schedules" | "/flows" | "/audit";
   label: string;
   icon: LucideIcon;
 }
@@ -13,6 +22,7 @@ const ITEMS: readonly Item[] = [
   { to: "/workers", label: "Workers", icon: Server },
   { to: "/types", label: "Types", icon: Shapes },
   { to: "/schedules", label: "Schedules", icon: CalendarClock },
+  { to: "/flows", label: "Flows", icon: Workflow },
   { to: "/audit", label: "Audit", icon: ScrollText },
 ];
 
@@ -56,9 +66,9 @@ export function BottomNavigation() {
       aria-label="Pages"
       className="fixed inset-x-0 bottom-0 z-30 border-t bg-surface pb-[env(safe-area-inset-bottom)] md:hidden"
     >
-      <ul className="grid grid-cols-5">
+      <ul className="flex overflow-x-auto">
         {ITEMS.map(({ to, label, icon: Icon }) => (
-          <li key={to}>
+          <li key={to} className="min-w-13 flex-1">
             <Link
               to={to}
               className="flex h-14 flex-col items-center justify-center gap-0.5 text-2xs text-dim aria-[current=page]:font-semibold aria-[current=page]:text-accent"

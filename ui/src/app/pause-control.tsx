@@ -52,6 +52,7 @@ export function PauseBanner() {
       <CirclePause className="size-4" aria-hidden="true" />
       <span className="grow basis-48">
         <span className="font-medium">All task types are paused: no worker starts a task.</span>{" "}
+        {controls.pausedAt && <span className="text-xs">Paused </span>}
         <PausedBy control={controls} />
       </span>
       {mayOperate && (

@@ -18,7 +18,7 @@ export function EmptyState({ icon: Icon, title, children, command, actions }: Em
     <div className="flex flex-col items-center gap-3 px-4 py-12 text-center">
       {Icon && <Icon className="size-6 text-faint" aria-hidden="true" />}
       <p className="font-semibold text-sm">{title}</p>
-      {children && <div className="w-full max-w-md text-dim">{children}</div>}
+      {children && <div className="w-full max-w-md text-balance text-dim">{children}</div>}
       {command && <Command text={command} />}
       {actions}
     </div>

@@ -7,8 +7,19 @@ export interface MomentProps {
   onChange: (at: string | null) => void;
 }
 
+/** A moment, with its label beside it. */
+export function Moment({ label, ...rest }: MomentProps) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the input is the control
+    <label className="flex items-center gap-1.5 text-dim max-md:w-full">
+      <span className="shrink-0 whitespace-nowrap max-md:min-w-10">{label}</span>
+      <MomentInput {...rest} />
+    </label>
+  );
+}
+
 /** In the viewer's zone. Set when it is left or confirmed, not at each digit. */
-export function Moment({ label, at, onChange }: MomentProps) {
+export function MomentInput({ at, onChange }: Omit<MomentProps, "label">) {
   const [draft, setDraft] = useState(local(at));
   useEffect(() => setDraft(local(at)), [at]);
 
@@ -19,18 +30,14 @@ export function Moment({ label, at, onChange }: MomentProps) {
   }
 
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: the input is the control
-    <label className="flex items-center gap-1.5 text-dim max-md:w-full">
-      <span className="shrink-0 whitespace-nowrap max-md:min-w-10">{label}</span>
-      <Input
-        type="datetime-local"
-        className="w-50 max-md:grow"
-        value={draft}
-        onChange={({ target }) => setDraft(target.value)}
-        onBlur={apply}
-        onKeyDown={({ key }) => key === "Enter" && apply()}
-      />
-    </label>
+    <Input
+      type="datetime-local"
+      className="w-50 max-md:grow"
+      value={draft}
+      onChange={({ target }) => setDraft(target.value)}
+      onBlur={apply}
+      onKeyDown={({ key }) => key === "Enter" && apply()}
+    />
   );
 }
 

@@ -16,3 +16,10 @@ it.each([
   expect(container.querySelector(`.${colour}`)).toBeTruthy();
   expect(container.querySelector("svg")?.getAttribute("aria-hidden")).toBe("true");
 });
+
+it("says for how many tasks it waits, and that a flow runs", () => {
+  render(<StatusBadge status="pending" waits={2} />);
+  render(<StatusBadge status="running" />);
+  expect(screen.getByText("Pending · waits for 2")).toBeTruthy();
+  expect(screen.getByText("Running")).toBeTruthy();
+});

@@ -7,6 +7,7 @@ const system = window.matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
 let chosen: Theme = stored();
+let dark = false;
 
 function stored(): Theme {
   try {
@@ -17,13 +18,12 @@ function stored(): Theme {
   }
 }
 
+// The only place that reads `system.matches`. Browsers tell of a change only if nobody has read the new value before: a
+// component that read it while it renders would leave the page in the old theme.
 function apply(): void {
-  document.documentElement.classList.toggle("dark", isDark());
+  dark = chosen === "dark" || (chosen === "system" && system.matches);
+  document.documentElement.classList.toggle("dark", dark);
   for (const listener of listeners) listener();
-}
-
-function isDark(): boolean {
-  return chosen === "dark" || (chosen === "system" && system.matches);
 }
 
 function choose(theme: Theme): void {
@@ -37,6 +37,7 @@ function choose(theme: Theme): void {
   apply();
 }
 
+apply();
 system.addEventListener("change", apply);
 window.addEventListener("storage", (event) => {
   if (event.key !== KEY) return;
@@ -51,6 +52,5 @@ function subscribe(listener: () => void): () => void {
 
 export function useTheme(): { theme: Theme; dark: boolean; choose: (theme: Theme) => void } {
   const theme = useSyncExternalStore(subscribe, () => chosen);
-  const dark = useSyncExternalStore(subscribe, isDark);
-  return { theme, dark, choose };
+  return { theme, dark: useSyncExternalStore(subscribe, () => dark), choose };
 }

@@ -91,25 +91,31 @@ async def list_audit(kv: KeyValueStore, where: AuditFilter, limit: int, cursor: 
         _audit(place, json.loads(entries[place].data)) for place in sorted(entries, reverse=True)
     )
     if where.folded:
-        latest = _folded(list(latest))
+        latest = _folded([entry for entry in latest if where.name in (None, entry.name)])
     behind = (entry for entry in latest if cursor is None or str(entry.cursor) < cursor)
     return list(islice((entry for entry in behind if _matches(entry, where)), limit))
 
 
 def _folded(latest: list[AuditEntry]) -> list[AuditEntry]:
-    """Of a mass action its first batch, with what all of them did."""
+    """Of a mass action its first batch, with what all of them did; its type if that is one."""
     listed = [entry for entry in latest if entry.bulk_id is None or entry.task_id is None]
     done: Counter[UUID] = Counter()
+    names: dict[UUID, set[str | None]] = {}
     first: dict[UUID, str | None] = {}
     for entry in listed:
         if entry.bulk_id is not None:
             done[entry.bulk_id] += entry.done or 0
+            names.setdefault(entry.bulk_id, set()).add(entry.name)
             first[entry.bulk_id] = entry.cursor
     return [
-        entry if entry.bulk_id is None else replace(entry, done=done[entry.bulk_id])
+        entry if entry.bulk_id is None else replace(entry, name=_only(names[entry.bulk_id]), done=done[entry.bulk_id])
         for entry in listed
         if entry.bulk_id is None or first[entry.bulk_id] == entry.cursor
     ]
+
+
+def _only(names: set[str | None]) -> str | None:
+    return next(iter(names)) if len(names) == 1 else None
 
 
 def _matches(entry: AuditEntry, where: AuditFilter) -> bool:

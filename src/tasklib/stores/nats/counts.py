@@ -1,8 +1,8 @@
 """The counters behind charts: cells of (minute, type, end, latency).
 
 Each store adds up what it settles and writes it a few times a second to an entry of its own for each minute, so that
-nobody waits for anybody; tidying merges what is past into entries by hour, by day and, in the end, into one. They are
-figures for people: a process that is killed takes its latest with it. Totals of tasks do not come from here.
+nobody waits for anybody; compaction merges what is past into entries by hour, by day and, in the end, into one. They
+are figures for people: a process that is killed takes its latest with it. Totals of tasks do not come from here.
 """
 
 from __future__ import annotations
@@ -270,9 +270,9 @@ class Counts:
 
     async def compact_stats(self) -> None:
         await self.flush()
-        await self._kv.run(self._tidy)
+        await self._kv.run(self._compact)
 
-    async def _tidy(self) -> None:
+    async def _compact(self) -> None:
         now = self._kv.clock.now()
         entries = {entry.key: entry for entry in await self._kv.under(keys.COUNT)}
         groups: dict[str, list[Entry]] = {}

@@ -32,6 +32,7 @@ def by_task(where: Filter, task: Task) -> bool:
         and (task.completed_at is None or _within(task.completed_at, where.ended_after, where.ended_before))
         and (where.ids is None or task.id in where.ids)
         and (not where.short_ids or short_id(task.id) in where.short_ids)
+        and (where.flow_id is None or task.flow_id == where.flow_id)
         and (where.idempotency_key is None or task.idempotency_key == where.idempotency_key)
         and (not where.payload_texts or _holds(task.kwargs, where.payload_choices()))
         and all(is_found(word, task, where.secret_keys) for word in where.words or ())

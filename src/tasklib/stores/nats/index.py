@@ -14,7 +14,9 @@ from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
+from tasklib.core.flows import NEVER
 from tasklib.core.limits import ALL
+from tasklib.stores.nats.clock import micros
 from tasklib.stores.nats.ordered import Ordered
 from tasklib.stores.nats.record import Note
 
@@ -24,6 +26,7 @@ _rank = itemgetter(slice(0, 28))
 _id = itemgetter(slice(12, 28))
 _due_and_id = itemgetter(slice(28, 36), slice(12, 28))
 _TOP_PRIORITY = 2**31 - 1
+_NEVER = micros(NEVER)
 _NO_PREFETCH = 1
 _WAITING = 2
 
@@ -127,9 +130,10 @@ class Index:
             self._queue_of(entry).add(entry)
 
     def next_due(self) -> int | None:
-        """When the next of what is not due yet will be."""
+        """When the next of what is not due yet will be. What waits for others has no time."""
         self.promote()
-        return _due(self._future.first()) if self._future else None
+        due = _due(self._future.first()) if self._future else _NEVER
+        return None if due >= _NEVER else due
 
     def busy(self, names: Iterable[str]) -> list[str]:
         """Those of which something is due."""

@@ -13,6 +13,7 @@ CONTROL = "tasks.control."
 WORKER = "tasks.worker."
 TYPE = "tasks.type."
 SCHEDULE = "tasks.schedule."
+FLOW = "tasks.flow."
 COUNT = "tasks.count."
 ALERT = "tasks.alert."
 TOKEN = "tasks.token."
@@ -68,6 +69,10 @@ def alert(name: str) -> str:
 
 def schedule(name: str) -> str:
     return SCHEDULE + token_of(name)
+
+
+def flow(flow_id: UUID) -> str:
+    return f"{FLOW}{flow_id}"
 
 
 def token(token_id: str) -> str:

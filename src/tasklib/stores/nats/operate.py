@@ -20,6 +20,8 @@ from tasklib.stores.nats.cache import TaskCache
 from tasklib.stores.nats.claim import read_records
 from tasklib.stores.nats.clock import instant, micros, written
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.flow_reads import forget_tasks
+from tasklib.stores.nats.flows import children_of, is_unfinished
 from tasklib.stores.nats.kv import LARGEST_BATCH, Entry, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, to_task
 from tasklib.stores.values import Audit, AuditEntry, ControlChange, Controls, Drain, WorkerHeartbeat, WorkerInfo
@@ -57,8 +59,10 @@ class Deletes:
         records = await read_records(self._kv, list(dict.fromkeys(task_id for task_id, _ in guards)))
         named = [entry for record in records.values() for entry in _entries(record)]
         found = await self._kv.read_all(named) if named else {}
+        children = await read_records(self._kv, [child for each in records.values() for child in children_of(each)])
         writes: list[Write] = []
         doubt: set[UUID] = set()
+        flows: dict[UUID, list[UUID]] = {}
         write_results = []
         for task_id, version in guards:
             record = records.get(task_id)
@@ -68,8 +72,12 @@ class Deletes:
                 sent.discard(task_id)
             elif record.head["version"] != version or record.head["completed_at"] is None:
                 write_results.append(WriteResult.STALE)
+            elif any(is_unfinished(children.get(child)) for child in children_of(record)):
+                write_results.append(WriteResult.AWAITED)
             else:
                 write_results.append(WriteResult.APPLIED)
+                if record.head.get("flow_id"):
+                    flows.setdefault(UUID(record.head["flow_id"]), []).append(task_id)
                 del records[task_id]  # a second guard on the same task finds nothing
                 doubt.add(task_id)
                 writes += _deletions(record, found)
@@ -82,6 +90,7 @@ class Deletes:
             except Conflict:
                 sent -= doubt
                 raise
+            await forget_tasks(self._kv, flows)
         return write_results
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.flows import NEVER
 from tasklib.core.limits import ALL
 from tasklib.core.task import Task, run_time
 from tasklib.stores import values
@@ -21,6 +22,7 @@ from tasklib.stores.nats.cache import Depth, TaskCache
 from tasklib.stores.nats.claim import read_records
 from tasklib.stores.nats.clock import micros, moment
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.flow_reads import tasks_of_flow
 from tasklib.stores.nats.idempotency import half_written
 from tasklib.stores.nats.index import EMPTY
 from tasklib.stores.nats.kv import KeyValueStore
@@ -29,6 +31,8 @@ from tasklib.stores.samples import Waiting
 from tasklib.stores.values import Count, EndedCursor, EndedPage, Failure, Filter, NameStats, Page
 
 _AT_ONCE = 500
+_NEVER = micros(NEVER)
+"""When something is due that waits for other tasks."""
 _FINISHED = ("completed", "failed", "cancelled")
 
 
@@ -151,7 +155,11 @@ class Reads:
         return await self._kv.run(work)
 
     async def _looked_up(self, where: Filter) -> Filter:
-        """The list of all tasks has no idempotency keys: they have entries of their own."""
+        """The list of all tasks has no idempotency keys and no flows: they have entries of their own."""
+        flow_id = where.flow_id
+        if flow_id is not None:
+            ids = await self._kv.run(lambda: tasks_of_flow(self._kv, flow_id))
+            where = replace(where, ids=[each for each in ids if where.ids is None or each in where.ids])
         if where.idempotency_key is None:
             return where
         task = await self.get_by_key(where.idempotency_key)
@@ -175,6 +183,10 @@ class Reads:
         if where.ids is not None:
             wanted = {task_id.bytes for task_id in where.ids}
             found = (each for each in found if each[0] in wanted)
+        if where.not_due:
+            now = self._kv.clock.micros()
+            later = {waiting.id for waiting in self._cache.index.waiting() if now < waiting.due < _NEVER}
+            found = (each for each in found if each[0] in later)
         if where.worker_id is not None:
             running = self._cache.index.running
             found = (each for each in found if each[0] in running and running[each[0]].worker == where.worker_id)

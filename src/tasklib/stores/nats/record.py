@@ -18,7 +18,8 @@ from uuid import UUID
 from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.decide import HISTORY_LIMIT
 from tasklib.core.durations import in_seconds
-from tasklib.core.task import Claim, NewTask, Task, TaskState
+from tasklib.core.flows import after_json, as_ids
+from tasklib.core.task import Claim, NewTask, Task, TaskState, waited_ms
 from tasklib.core.unique import Unique
 from tasklib.stores.nats.clock import instant, later, micros, written
 
@@ -81,6 +82,18 @@ class Record:
     @property
     def claimable(self) -> bool:
         return self.head["completed_at"] is None and self.head["state"] in CLAIMABLE
+
+    @property
+    def waits(self) -> int:
+        """How many tasks it still waits for. The record has the set of them in place of their number."""
+        waits_for = self.head.get("waits_for")
+        return len(waits_for) if isinstance(waits_for, list) else 0
+
+    @property
+    def after(self) -> dict[str, Any] | None:
+        """What it waits for. None also where somebody wrote something else there."""
+        after = self.head.get("after")
+        return after if isinstance(after, dict) else None
 
     @property
     def due_at(self) -> datetime:
@@ -204,6 +217,8 @@ _EMPTY: dict[str, Any] = {
     "unique_key": None,
     "unique_until": None,
     "copy_of": None,
+    "after": None,
+    "flow_id": None,
 }
 
 
@@ -228,6 +243,8 @@ def new_record(task: NewTask, now: datetime) -> Record:
         "idempotency_key": task.idempotency_key,
         "trace": task.trace,
     }
+    if task.is_linked:
+        head |= {"after": after_column(task), "flow_id": None if task.flow_id is None else str(task.flow_id)}
     if task.unique_rule is not None:
         key, until = task.unique_rule.key, task.unique_rule.until
         # `unique_entry` stays when the key is given up: its entry goes with the task.
@@ -236,15 +253,20 @@ def new_record(task: NewTask, now: datetime) -> Record:
     return Record(head, _line(task.kwargs), _line(task.tags), policy, b"[]", b"null")
 
 
+def after_column(task: NewTask) -> dict[str, Any] | None:
+    said = after_json(task.after, delay_seconds=task.delay_seconds, run_at=task.run_at, flow_name=task.flow_name)
+    return None if said is None else dict(json.loads(said))
+
+
 def of_task(task: Task) -> Record:
     """A whole record of another queue."""
-    values = {field.name: getattr(task, field.name) for field in fields(task)}
+    values = {field.name: getattr(task, field.name) for field in fields(task) if field.name not in ("fed", "waits")}
     texts = [_dump(values.pop(name)).encode() for name in ("kwargs", "tags", "retry_policy", "history", "result")]
     head = {name: written(value) if isinstance(value, datetime) else value for name, value in values.items()}
     if task.unique_key is not None:
         head["unique_entry"] = task.unique_key
-    copy_of = None if task.copy_of is None else str(task.copy_of)
-    return _of({**head, "id": str(task.id), "copy_of": copy_of}, texts, 0)
+    ids = {name: None if values[name] is None else str(values[name]) for name in ("id", "copy_of", "flow_id")}
+    return _of({**head, **ids}, texts, 0)
 
 
 def _line(text: str) -> bytes:
@@ -291,11 +313,16 @@ def to_task(record: Record) -> Task:
         unique_key=head.get("unique_key"),
         unique_until=head.get("unique_until"),
         copy_of=UUID(head["copy_of"]) if head.get("copy_of") else None,
+        waits=record.waits,
+        after=record.after,
+        flow_id=next(iter(as_ids([head.get("flow_id")])), None),
+        fed=bool(head.get("feeds")),
     )
 
 
 def to_claim(record: Record) -> Claim:
     head = record.head
+    started_at = instant(head["started_at"])
     return Claim(
         UUID(head["id"]),
         head["name"],
@@ -306,13 +333,20 @@ def to_claim(record: Record) -> Claim:
         head["max_retries"],
         head["timeout_seconds"],
         None if record.retry_policy == b"null" else record.retry_policy.decode(),
-        instant(head["started_at"]),
+        started_at,
         record.tags.decode(),
         head["trace"],
         record.no_prefetch,
         record.isolated,
-        instant(head["scheduled_at"]),
+        waited_ms(head["retry_count"], instant(head["scheduled_at"]), started_at),
+        _in_flow(head),
     )
+
+
+def _in_flow(head: dict[str, Any]) -> str | None:
+    """As `Claim.flow` says it."""
+    said = {"id": head.get("flow_id"), "after": head.get("after"), "feeds": bool(head.get("feeds"))}
+    return _dump({name: value for name, value in said.items() if value}) if any(said.values()) else None
 
 
 def read_note(headers: Mapping[str, str] | None) -> Note | None:

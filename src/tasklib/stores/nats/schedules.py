@@ -11,10 +11,11 @@ from uuid import UUID
 from tasklib.core.schedules import Definition, Run, Schedule, ScheduleWrite, definition_of
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.access import audit_writes
+from tasklib.stores.nats.batch_submit import BatchSubmit
 from tasklib.stores.nats.clock import instant, written
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.kv import Entry, KeyValueStore, Write
-from tasklib.stores.nats.submit import Submits, task_writes
+from tasklib.stores.nats.submit import task_writes
 from tasklib.stores.values import AuditEntry, DueSchedules, Inserted
 
 _AT_ONCE = 300
@@ -25,9 +26,8 @@ _CHANGED = "changed"
 
 
 class Schedules:
-    def __init__(self, kv: KeyValueStore, submits: Submits) -> None:
+    def __init__(self, kv: KeyValueStore) -> None:
         self._kv = kv
-        self._submits = submits
 
     async def all(self, names: Sequence[str] | None) -> list[Schedule]:
         if names is None:
@@ -56,11 +56,11 @@ class Schedules:
         size = 0
         for write in writes:
             if part and size + 1 + 2 * len(write.tasks) > _AT_ONCE:
-                answers += await self._kv.run(_Part(self._kv, self._submits, part, audit).run)
+                answers += await self._kv.run(_Part(self._kv, part, audit).run)
                 part, size = [], 0
             part.append(write)
             size += 1 + 2 * len(write.tasks)
-        return answers + (await self._kv.run(_Part(self._kv, self._submits, part, audit).run) if part else [])
+        return answers + (await self._kv.run(_Part(self._kv, part, audit).run) if part else [])
 
     async def delete(self, name: str, version: int, audit: Sequence[AuditEntry]) -> bool:
         key = keys.schedule(name)
@@ -93,11 +93,8 @@ class Schedules:
 class _Part:
     """Writes that go together in one batch; one by one where another was first with any of them."""
 
-    def __init__(
-        self, kv: KeyValueStore, submits: Submits, writes: Sequence[ScheduleWrite], audit: Sequence[AuditEntry]
-    ) -> None:
+    def __init__(self, kv: KeyValueStore, writes: Sequence[ScheduleWrite], audit: Sequence[AuditEntry]) -> None:
         self._kv = kv
-        self._submits = submits
         self._writes = writes
         self._audit = audit
 
@@ -130,22 +127,19 @@ class _Part:
         return list(answers)
 
     async def _alone(self, write: ScheduleWrite, entry: Entry | None) -> Sequence[Inserted] | None:
-        if not any(task.unique_rule for task in write.tasks):
+        """A task of this very time may be there already, or it depends on others whether one is made: those are looked
+        at first, and the batch holds only as long as they and the schedule are as they were seen."""
+
+        def also(inserted: Sequence[Inserted]) -> list[Write]:
+            return [self._message(write, entry, inserted), *audit_writes(self._kv, self._audit)]
+
+        while True:
             try:
-                return (await self._together([(write, entry)]))[0]
+                return await BatchSubmit(self._kv, write.tasks, self._kv.clock.now(), also=also).run()
             except Conflict:
-                key = keys.schedule(write.schedule.name)
-                now = (await self._kv.read([key])).get(key)
+                now = await self._kv.leader_read(keys.schedule(write.schedule.name))
                 if (0 if now is None else now.revision) != (0 if entry is None else entry.revision):
                     return self._earlier(write, now)
-        # A task of this very time is there already, or it depends on others whether one is made. Whoever comes between
-        # this and the write finds the time in the task's key.
-        inserted = await self._submits.insert(write.tasks)
-        try:
-            await self._kv.write([self._message(write, entry, inserted), *audit_writes(self._kv, self._audit)])
-        except Conflict:
-            return None
-        return inserted
 
     def _earlier(self, write: ScheduleWrite, entry: Entry | None) -> Sequence[Inserted] | None:
         """This write itself may have been first, and its answer lost: then the schedule tells of its tasks."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, Change, WriteResult, explain_miss, split_by_task
@@ -20,11 +19,13 @@ from tasklib.stores.nats.claim_cache import ClaimCache
 from tasklib.stores.nats.clock import instant, later, written
 from tasklib.stores.nats.counts import Counts
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.flows import recount, release
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, line_or_null, to_task
 from tasklib.stores.values import Audit, Extension, Held
 
 _AT_ONCE = LARGEST_BATCH // 2
+_FEEDING_AT_ONCE = LARGEST_BATCH // 4
 _AUDITED_AT_ONCE = LARGEST_BATCH // 4
 """In one atomic batch, an entry for each and some for all."""
 
@@ -77,6 +78,22 @@ class Settles:
 
         changed = await self._rewrite(list(dict.fromkeys(ids)), asked, audit)
         return [task_id for task_id in ids if task_id in changed]
+
+    async def release_stranded(self, ids: Sequence[UUID]) -> int:
+        """Of these, which wait for others: how many it helped."""
+
+        async def work() -> int:
+            while True:
+                now = self._kv.clock.now()
+                released = await recount(self._kv, ids, now)
+                writes = [write_of(record) for record in released.records.values()]
+                if not all(await self._kv.write_each(writes)):
+                    continue
+                for change, name in released.changes:
+                    self._counts.note(change, name, None)
+                return len(writes)
+
+        return await self._kv.run(work) if ids else 0
 
     async def _rewrite(
         self,
@@ -151,6 +168,7 @@ class _Settling:
         places: list[int] = []
         writes: dict[UUID, Write] = {}
         changes: list[Change] = []
+        feeding: dict[int, tuple[Change, Record]] = {}
         for place, change in list(self._left.items()):
             record = records.get(change.id)
             if record is None or not _holds(change, record):
@@ -158,17 +176,50 @@ class _Settling:
                 continue
             if change.if_asked is not None and record.head["cancel_requested_at"] is not None:
                 change = change.if_asked
-            write = write_of(_settled(record, change, now))
+            settled = _settled(record, change, now)
+            write = write_of(settled)
             self._kv.check_size(len(write.data), "result")
+            revived = change.leaves is not None
+            if ((change.terminal or revived) and settled.head.get("feeds")) or (
+                revived and settled.head.get("waits_for")
+            ):
+                feeding[place] = (change, settled)
+                continue
             places.append(place)
             writes[change.id] = write
             changes.append(change)
+        await self._release(feeding, records, now)
         sequences = await _write(self._kv, writes, self._audit)
         for place, change, sequence in zip(places, changes, sequences, strict=True):
             if sequence:
-                head = records[change.id].head
-                self._counts.note(change, head["name"], _waited_ms(change, head))
-                self._end(place, WriteResult.APPLIED)
+                self._applied(place, change, records[change.id])
+
+    async def _release(
+        self, feeding: dict[int, tuple[Change, Record]], records: dict[UUID, Record], now: datetime
+    ) -> None:
+        """Those that others wait for, with what becomes of the others, all or none. What does not fit into one batch is
+        written in several, those that ended first: `release_stranded` goes on where a process dies in between."""
+        while feeding:
+            part = dict(list(feeding.items())[:_FEEDING_AT_ONCE])
+            feeding = dict(list(feeding.items())[_FEEDING_AT_ONCE:])
+            ended = {change.id: settled for change, settled in part.values()}
+            released = await release(self._kv, ended, now)
+            writes = [write_of(record) for record in (ended | released.records).values()]
+            if self._audit is not None:
+                writes = [*audit_writes(self._kv, self._audit(list(ended))), *writes]
+            try:
+                for start in range(0, len(writes), LARGEST_BATCH):
+                    await self._kv.write(writes[start : start + LARGEST_BATCH])
+            except Conflict:
+                continue  # it is left, and judged again
+            for place, (change, _) in part.items():
+                self._applied(place, change, records[change.id])
+            for change, name in released.changes:
+                self._counts.note(change, name, None)
+
+    def _applied(self, place: int, change: Change, record: Record) -> None:
+        self._counts.note(change, record.head["name"], self._left[place].waited_ms)
+        self._end(place, WriteResult.APPLIED)
 
     def _end(self, place: int, write_result: WriteResult) -> None:
         self._write_results[place] = write_result
@@ -218,13 +269,6 @@ def _error(change: Change, before: str | None) -> str | None:
     if change.state == TaskState.COMPLETED:
         return None
     return before if change.error is None else change.error
-
-
-def _waited_ms(change: Change, head: dict[str, Any]) -> int | None:
-    """How long a first attempt waited from when the task was due; a claim forgets when a retry was."""
-    if change.worker_id is None or head["retry_count"] > 0 or head["started_at"] is None:
-        return None
-    return max(0, round(1000 * (instant(head["started_at"]) - instant(head["scheduled_at"])).total_seconds()))
 
 
 def _settled(record: Record, change: Change, now: datetime) -> Record:

@@ -9,6 +9,7 @@ from uuid import UUID
 from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import StoreClosed
+from tasklib.core.flows import After, Feeds, FlowSummary, FlowTask, Parent
 from tasklib.core.published import PublishedType
 from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.core.task import Claim, NewTask, Task
@@ -21,6 +22,7 @@ from tasklib.stores.nats.claim_cache import ClaimCache
 from tasklib.stores.nats.clock import Clock
 from tasklib.stores.nats.connection import Connection
 from tasklib.stores.nats.counts import Counts
+from tasklib.stores.nats.flow_reads import FlowReads
 from tasklib.stores.nats.kv import KeyValueStore
 from tasklib.stores.nats.prune import Prunes
 from tasklib.stores.nats.reads import Reads
@@ -29,6 +31,7 @@ from tasklib.stores.nats.settle import Settles
 from tasklib.stores.nats.submit import Submits
 from tasklib.stores.values import (
     ALL_AUDIT,
+    NO_LINKS,
     Age,
     Audit,
     AuditEntry,
@@ -49,6 +52,7 @@ from tasklib.stores.values import (
     Held,
     Hint,
     Inserted,
+    KeptLinks,
     NameStats,
     Page,
     Point,
@@ -59,7 +63,7 @@ from tasklib.stores.values import (
     WorkerInfo,
 )
 
-_TRAITS = Traits(engine="nats", joins_transactions=False)
+_TRAITS = Traits(engine="nats", joins_transactions=False, keeps_links=False, cheap_batches=False)
 
 
 class NatsStore:
@@ -76,11 +80,12 @@ class NatsStore:
         self._claims = Claims(self._kv, self._cache, held)
         self._settles = Settles(self._kv, self._counts, held)
         self._submits = Submits(self._kv)
-        self._schedules = Schedules(self._kv, self._submits)
+        self._schedules = Schedules(self._kv)
         self._deletes = operate.Deletes(self._kv)
         self._prunes = Prunes(self._kv, self._deletes)
         self._workers = operate.Workers(self._kv, self._cache)
         self._reads = Reads(self._kv, self._cache)
+        self._flows = FlowReads(self._kv, self._cache)
         self._is_open = False
 
     @property
@@ -121,6 +126,32 @@ class NatsStore:
         self._check_open()
         return self._clock.earliest()
 
+    # -- flows --------------------------------------------------------------------------------------------------------
+
+    async def parents(self, ids: Sequence[UUID]) -> list[Parent]:
+        self._check_open()
+        return await self._flows.parents(ids)
+
+    async def after_of(self, task_id: UUID) -> After | None:
+        self._check_open()
+        return await self._flows.after_of(task_id)
+
+    async def feeds(self, task_id: UUID, limit: int) -> Feeds:
+        self._check_open()
+        return await self._flows.feeds(task_id, limit)
+
+    async def flows(self, limit: int, cursor: UUID | None = None) -> list[FlowSummary]:
+        self._check_open()
+        return await self._flows.flows(limit, cursor)
+
+    async def flow_graph(self, flow_id: UUID, limit: int) -> list[FlowTask]:
+        self._check_open()
+        return await self._flows.flow_graph(flow_id, limit)
+
+    async def release_stranded(self, limit: int) -> int:
+        self._check_open()
+        return await self._settles.release_stranded((await self._flows.blocked())[-limit:])
+
     # -- submit -------------------------------------------------------------------------------------------------------
 
     async def insert(
@@ -134,14 +165,17 @@ class NatsStore:
         self._check_open()
         return await self._submits.insert(tasks, copy_of, audit)
 
-    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> list[Inserted]:
+    def insert_on(self, connection: object, tasks: Sequence[NewTask], *, dated: bool = False) -> list[Inserted]:
         kind = type(connection)
         raise _TRAITS.unsupported(
             f"join the transaction of {kind.__module__}.{kind.__qualname__}",
             "submit after it has committed, with an idempotency key",
         )
 
-    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
+    async def kept_links(self, tasks: Sequence[Task]) -> KeptLinks:
+        return NO_LINKS
+
+    async def restore(self, tasks: Sequence[Task], links: KeptLinks = NO_LINKS) -> list[WriteResult]:
         self._check_open()
         return await restoring.restore(self._kv, tasks)
 

@@ -12,12 +12,12 @@ from uuid import UUID
 from tasklib.core.task import NewTask
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.access import audit_writes
+from tasklib.stores.nats.batch_submit import BatchSubmit
 from tasklib.stores.nats.claim import write_of
 from tasklib.stores.nats.failures import Conflict
 from tasklib.stores.nats.idempotency import half_written, id_entry
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import new_record
-from tasklib.stores.nats.unique import UniqueSubmit
 from tasklib.stores.values import Audit, Inserted
 
 _LARGEST_BYTES = 64 * 1024 * 1024
@@ -36,8 +36,8 @@ class Submits:
         if not tasks:
             return []
         now = self._kv.clock.now()
-        if any(task.unique_rule is not None for task in tasks):
-            return await self._finish(self._kv.run(UniqueSubmit(self._kv, tasks, now, copy_of, audit).run))
+        if any(task.unique_rule is not None or task.is_linked for task in tasks):
+            return await self._finish(self._kv.run(BatchSubmit(self._kv, tasks, now, copy_of, audit).run))
         pairs: list[_Pair] = []
         for task in tasks:
             record = new_record(task, now)

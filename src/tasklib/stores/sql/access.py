@@ -14,7 +14,7 @@ from tasklib.stores.values import Audit, AuditEntry, AuditFilter, Token
 _NUMBER = re.compile("[0-9]{1,18}")
 
 
-def add_token(token: Token, audit: Sequence[AuditEntry]) -> Steps[None]:
+def add_token(token: Token, *, audit: Sequence[AuditEntry] = ()) -> Steps[None]:
     """Sent again after a lost reply, it finds itself there."""
     if audit:
         yield BEGIN
@@ -30,7 +30,7 @@ def tokens() -> Steps[list[Token]]:
     return found
 
 
-def revoke_token(token_id: str, audit: Sequence[AuditEntry]) -> Steps[bool]:
+def revoke_token(token_id: str, *, audit: Sequence[AuditEntry] = ()) -> Steps[bool]:
     if audit:
         yield BEGIN
     revoked = yield Query("revoke_token", id=token_id)
@@ -64,7 +64,10 @@ def list_audit(where: AuditFilter, limit: int, cursor: str | None) -> Steps[list
     asked = {condition: value for condition, value in conditions.items() if value is not None}
     parameters = {condition.rpartition(":")[2]: value for condition, value in asked.items()}
     parts = {"where": " AND ".join(asked) or "true"}
-    query = "list_audit_folded" if where.folded else "list_audit"
+    query = "list_audit"
+    if where.folded:
+        query = "list_audit_folded"
+        parts |= {f"type_of_{each}": "true" if where.name is None else f"{each}.name = :name" for each in "ab"}
     found: list[AuditEntry] = yield Query(query, AUDIT, parts=parts, limit=limit, **parameters)
     return found
 

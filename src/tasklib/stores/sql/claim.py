@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.limits import ALL, Control, Limits
 from tasklib.core.task import Claim, Task
 from tasklib.stores.sql.columns import BUCKET, CLAIM, CONTROL, TAKEN, TASK, Batch, ControlNow, Taken
@@ -97,7 +98,9 @@ class Claimer:
 
     def _next(self, taken: Taken, names: list[str], limits: Limits | None) -> float | None:
         """When it is worth asking again. Where that depends on others, soon at first, then less and less often."""
-        waits = [None if taken.unpromoted else taken.due_in]
+        waits = [
+            None if taken.unpromoted or taken.due_in is None or taken.due_in > LONGEST_DELAY_SECONDS else taken.due_in
+        ]
         on_others = taken.skipped or taken.unpromoted
         if limits is not None and taken.held_back:
             waits.append(limits.next_token_in(names))

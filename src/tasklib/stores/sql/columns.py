@@ -1,14 +1,16 @@
-"""The columns, said once: names and kinds, from which select lists, batches and the reading of rows are made."""
+"""The columns, said once: by the fields of the values that rows become. Select lists, batches and the reading of rows
+are made from their names and kinds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from types import NoneType
+from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
+from uuid import UUID
 
 from tasklib.core.alerts import Alert
-from tasklib.core.decide import LATENCY_BOUNDS_MS
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
@@ -47,6 +49,28 @@ class Kind(Enum):
     NAMES = "text[]"
 
 
+_KINDS = {
+    str: Kind.TEXT,
+    int: Kind.INTEGER,
+    float: Kind.NUMBER,
+    bool: Kind.BOOLEAN,
+    datetime: Kind.TIME,
+    UUID: Kind.ID,
+    Sequence[str]: Kind.NAMES,
+}
+"""By the type of a field. All others are JSON."""
+
+
+def columns_of(value: type, **kinds: Kind) -> dict[str, Kind]:
+    """The columns that the fields of a value are. `kinds`: of those whose type does not tell it."""
+
+    def kind_of(hint: Any) -> Kind:
+        [hint, *_] = [each for each in get_args(hint) if NoneType in get_args(hint) and each is not NoneType] or [hint]
+        return _KINDS.get(hint, Kind.JSON)
+
+    return {name: kinds.get(name) or kind_of(hint) for name, hint in get_type_hints(value).items()}
+
+
 class Shape(Generic[T]):
     """The rows of a query: their columns in order, and what is made of each row."""
 
@@ -77,8 +101,8 @@ def row_values(**values: Any) -> tuple[Any, ...]:
 
 
 class Batch(NamedTuple):
-    """Rows that go into a statement, their values in the order of the shape. Those of `ColumnBatch` have most columns
-    in common, which a driver may send once."""
+    """Rows that go into a statement, their values in the order of the shape; what a row has beyond it does not go in.
+    Those of `ColumnBatch` have most columns in common, which a driver may send once."""
 
     shape: Shape[Any]
     rows: Sequence[Sequence[Any]]
@@ -87,70 +111,41 @@ class Batch(NamedTuple):
 def _task(**values: Any) -> Task:
     """A row that somebody edited may hold JSON of another kind than is written there: it is shown, not refused."""
     for name in ("args", "tags"):
-        values[name] = _mapping(values[name]) or {}
-    for name in ("result", "retry_policy"):
-        values[name] = _mapping(values[name])
+        values[name] = mapping(values[name]) or {}
+    for name in ("result", "retry_policy", "after"):
+        values[name] = mapping(values[name])
     entries = values["history"]
     values["history"] = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
     return Task(**values)
 
 
-def _mapping(value: Any) -> dict[str, Any] | None:
+def mapping(value: Any) -> dict[str, Any] | None:
+    """JSON that should be an object, and may be what somebody wrote there."""
     return value if value is None or isinstance(value, dict) else {"value": value}
 
 
-TASK = Shape(
-    _task,
-    {
-        "id": Kind.ID,
-        "name": Kind.TEXT,
-        "state": Kind.TEXT,
-        "scheduled_at": Kind.TIME,
-        "created_at": Kind.TIME,
-        "updated_at": Kind.TIME,
-        "started_at": Kind.TIME,
-        "completed_at": Kind.TIME,
-        "next_retry_at": Kind.TIME,
-        "args": Kind.JSON,
-        "kwargs": Kind.JSON,
-        "result": Kind.JSON,
-        "error": Kind.TEXT,
-        "retry_count": Kind.INTEGER,
-        "max_retries": Kind.INTEGER,
-        "worker_id": Kind.TEXT,
-        "locked_until": Kind.TIME,
-        "timeout_seconds": Kind.INTEGER,
-        "priority": Kind.INTEGER,
-        "tags": Kind.JSON,
-        "cancel_requested_at": Kind.TIME,
-        "version": Kind.INTEGER,
-        "idempotency_key": Kind.TEXT,
-        "retry_policy": Kind.JSON,
-        "history": Kind.JSON,
-        "trace": Kind.TEXT,
-        "last_worker_id": Kind.TEXT,
-        "run_ms": Kind.INTEGER,
-        "unique_key": Kind.TEXT,
-        "unique_until": Kind.TEXT,
-        "copy_of": Kind.ID,
-    },
-)
+_FED = "feeds IS NOT NULL"
+TASK = Shape(_task, columns_of(Task), {"fed": _FED})
 
 TASK_ROW = Shape(
-    row_values, {name: Kind.JSON_TEXT if kind is Kind.JSON else kind for name, kind in TASK.columns.items()}
+    row_values,
+    {
+        name: Kind.JSON_TEXT if kind is Kind.JSON else kind
+        for name, kind in TASK.columns.items()
+        if name not in TASK.computed
+    },
 )
 """A whole record that goes in."""
 
 _WHEN = {"delay_seconds": Kind.NUMBER, "run_at": Kind.TIME}
-NEW_TASK = Shape(
-    NewTask,
-    {name: (TASK_ROW.columns | _WHEN | {"unique_rule": Kind.TEXT})[name] for name in NewTask._fields},
-)
-"""`unique_rule` is never set here: tasks that have one go in as a `UNIQUE_TASK`."""
+PLAIN_FIELDS = NewTask._fields.index("unique_rule")
+"""So many fields has a new task before those that most have nothing of."""
+NEW_TASK = Shape(NewTask, {name: (TASK_ROW.columns | _WHEN)[name] for name in NewTask._fields[:PLAIN_FIELDS]})
+"""A plain one. Those that are unique go in as a `UNIQUE_TASK`, those that wait for others as a `FLOW_TASK`."""
 UNIQUE_TASK = Shape(
     row_values,
     {
-        **{name: kind for name, kind in NEW_TASK.columns.items() if name != "unique_rule"},
+        **NEW_TASK.columns,
         "unique_key": Kind.TEXT,
         "unique_until": Kind.TEXT,
         "at_most": Kind.NUMBER,
@@ -160,8 +155,10 @@ UNIQUE_TASK = Shape(
 
 def new_columns(shape: Shape[Any]) -> str:
     """What a submit writes into the row as it was given."""
-    return ", ".join(name for name in shape.names if name in TASK.columns)
+    return ", ".join(name for name in shape.names if name in TASK.columns or name == "feeds")
 
+
+OVER = "completed_at IS NOT NULL"
 
 REPLACED = ", ".join(
     f"{name} = b.{name}"
@@ -173,28 +170,22 @@ REPLACED = ", ".join(
 
 HOLDER = Shape(
     Holder,
-    {
-        "id": Kind.ID,
-        "name": Kind.TEXT,
-        "unique_key": Kind.TEXT,
-        "unique_until": Kind.TEXT,
-        "created_at": Kind.TIME,
-        "running": Kind.BOOLEAN,
-        "over": Kind.BOOLEAN,
-        "now": Kind.TIME,
-    },
-    {"running": "state = 'running'", "over": "completed_at IS NOT NULL", "now": "{now}"},
+    columns_of(Holder),
+    {"started": "started_at IS NOT NULL", "running": "state = 'running'", "over": OVER, "now": "{now}"},
 )
+
+PRUNABLE = Shape(row_values, {"id": Kind.ID, "fed": Kind.BOOLEAN}, {"fed": _FED})
+"""Whether others wait, or waited, for it."""
 
 ROW_COUNT = Shape(int, {})
 """Not rows, but how many were written."""
 
 ID = Shape(lambda id: id, {"id": Kind.ID})
 ID_ROW = Shape(row_values, ID.columns)
-ENDED = Shape(EndedCursor, {"completed_at": Kind.TIME, "id": Kind.ID})
+ENDED = Shape(EndedCursor, columns_of(EndedCursor))
 CREATED_AT = Shape(lambda created_at: created_at, {"created_at": Kind.TIME})
 KEYED = Shape(row_values, {"id": Kind.ID, "idempotency_key": Kind.TEXT})
-GUARD = Shape(Held, {"id": Kind.ID, "version": Kind.INTEGER})
+GUARD = Shape(Held, columns_of(Held))
 EXTENDED = Shape(row_values, GUARD.columns | {"cancel_requested": Kind.BOOLEAN})
 
 CHANGE = Shape(
@@ -213,6 +204,7 @@ CHANGE = Shape(
         "leaves": Kind.TEXT,
         "run_ms": Kind.INTEGER,
         "bucket": Kind.INTEGER,
+        "waited_ms": Kind.BIG_INTEGER,
         "due_in": Kind.DURATION,
         "asked_retry_count": Kind.INTEGER,
         "asked_error": Kind.TEXT,
@@ -221,7 +213,10 @@ CHANGE = Shape(
 )
 """A `Change` that goes in; the last three are what differs in its `if_asked`."""
 
-COMPLETION = Shape(row_values, {name: CHANGE.columns[name] for name in ("id", "version", "result", "run_ms", "bucket")})
+COMPLETION = Shape(
+    row_values,
+    {name: CHANGE.columns[name] for name in ("id", "version", "result", "run_ms", "bucket", "waited_ms")},
+)
 
 
 class Settled(NamedTuple):
@@ -236,35 +231,33 @@ class Settled(NamedTuple):
     """Ids of those that are over and that somebody waits for."""
     counts: Sequence[tuple[str, str, str, int, int, int]] | None
     """For the counters, in the order of `COUNTED`."""
+    unseen: Sequence[str]
+    """Ids of tasks that are to be released, and that the statement could not see."""
 
 
-SETTLED = Shape(Settled, {"missed": Kind.NAMES, "claimable": Kind.NAMES, "finished": Kind.NAMES, "counts": Kind.JSON})
+SETTLED = Shape(Settled, columns_of(Settled))
 
 _LAST_ATTEMPT = "(max_retries >= 0 AND retry_count >= max_retries)"
 # What never failed has no history to look at. CASE, because SQLite computes both sides of an AND.
 NO_PREFETCH = f"{_LAST_ATTEMPT} OR CASE WHEN retry_count > 0 THEN {{lost_latest}} ELSE false END"
 ISOLATED = f"CASE WHEN retry_count > 0 THEN {{lost_latest}} AND ({_LAST_ATTEMPT} OR {{lost_before}}) ELSE false END"
 
+FLOW = "CASE WHEN flow_id IS NOT NULL OR after IS NOT NULL OR feeds IS NOT NULL THEN {in_flow} END"
+"""What a claim says of the flow that its task is in; most are in none."""
+
 CLAIM = Shape(
     Claim,
+    columns_of(
+        Claim,
+        **dict.fromkeys(("kwargs", "retry_policy", "tags", "flow"), Kind.JSON_TEXT),
+        waited_ms=Kind.BIG_INTEGER,
+    ),
     {
-        "id": Kind.ID,
-        "name": Kind.TEXT,
-        "version": Kind.INTEGER,
-        "worker_id": Kind.TEXT,
-        "kwargs": Kind.JSON_TEXT,
-        "retry_count": Kind.INTEGER,
-        "max_retries": Kind.INTEGER,
-        "timeout_seconds": Kind.INTEGER,
-        "retry_policy": Kind.JSON_TEXT,
-        "started_at": Kind.TIME,
-        "tags": Kind.JSON_TEXT,
-        "trace": Kind.TEXT,
-        "no_prefetch": Kind.BOOLEAN,
-        "isolated": Kind.BOOLEAN,
-        "scheduled_at": Kind.TIME,
+        "no_prefetch": NO_PREFETCH,
+        "isolated": ISOLATED,
+        "waited_ms": "CASE WHEN retry_count = 0 THEN {waited} END",
+        "flow": FLOW,
     },
-    {"no_prefetch": NO_PREFETCH, "isolated": ISOLATED},
 )
 
 
@@ -311,52 +304,18 @@ TAKEN = _TakenShape(
     },
 )
 
-TOKEN = Shape(
-    Token,
-    {
-        "id": Kind.TEXT,
-        "label": Kind.TEXT,
-        "role": Kind.TEXT,
-        "digest": Kind.TEXT,
-        "created_at": Kind.TIME,
-        "revoked_at": Kind.TIME,
-    },
-)
+TOKEN = Shape(Token, columns_of(Token))
 
 AUDIT = Shape(
     AuditEntry,
-    {
-        "at": Kind.TIME,
-        "actor": Kind.TEXT,
-        "action": Kind.TEXT,
-        "task_id": Kind.ID,
-        "name": Kind.TEXT,
-        "detail": Kind.JSON_TEXT,
-        "bulk_id": Kind.ID,
-        "done": Kind.BIG_INTEGER,
-        "cursor": Kind.TEXT,
-    },
+    columns_of(AuditEntry, detail=Kind.JSON_TEXT, done=Kind.BIG_INTEGER),
     {"cursor": "CAST(number AS text)"},
 )
 
 NEW_AUDIT = Shape(row_values, {name: kind for name, kind in AUDIT.columns.items() if name not in ("at", "cursor")})
 """What goes in; the database says when."""
 
-ALERT = Shape(
-    Alert,
-    {
-        "name": Kind.TEXT,
-        "state": Kind.TEXT,
-        "since": Kind.TIME,
-        "text": Kind.TEXT,
-        "fired_at": Kind.TIME,
-        "over_at": Kind.TIME,
-        "told": Kind.BOOLEAN,
-        "tries": Kind.INTEGER,
-        "try_at": Kind.TIME,
-        "version": Kind.INTEGER,
-    },
-)
+ALERT = Shape(Alert, columns_of(Alert))
 
 NOW = Shape(lambda now: now, {"now": Kind.TIME})
 
@@ -371,24 +330,9 @@ def _control_now(now: datetime, **values: Any) -> ControlNow:
     return ControlNow(Control(**values), now)
 
 
-TASK_TYPE = Shape(PublishedType, {"name": Kind.TEXT, "options": Kind.JSON_TEXT, "schema": Kind.JSON_TEXT})
+TASK_TYPE = Shape(PublishedType, columns_of(PublishedType, options=Kind.JSON_TEXT, schema=Kind.JSON_TEXT))
 
-CONTROL = Shape(
-    _control_now,
-    {
-        "name": Kind.TEXT,
-        "paused": Kind.BOOLEAN,
-        "operator_rate": Kind.NUMBER,
-        "default_rate": Kind.NUMBER,
-        "concurrency": Kind.INTEGER,
-        "tokens": Kind.NUMBER,
-        "refilled_at": Kind.TIME,
-        "paused_by": Kind.TEXT,
-        "paused_at": Kind.TIME,
-        "now": Kind.TIME,
-    },
-    {"now": "{lease_now}"},
-)
+CONTROL = Shape(_control_now, {**columns_of(Control), "now": Kind.TIME}, {"now": "{lease_now}"})
 
 BUCKET = Shape(row_values, {name: CONTROL.columns[name] for name in ("name", "tokens", "refilled_at")})
 """What is left of a rate."""
@@ -406,43 +350,18 @@ class Active(NamedTuple):
     """They can be claimed."""
 
 
-ACTIVE = Shape(
-    Active,
-    {
-        "name": Kind.TEXT,
-        "state": Kind.TEXT,
-        "number": Kind.INTEGER,
-        "due_at": Kind.TIME,
-        "ready": Kind.BOOLEAN,
-    },
-)
+ACTIVE = Shape(Active, columns_of(Active))
 
-POINT = Shape(
-    Point,
-    {
-        "minute": Kind.TIME,
-        "name": Kind.TEXT,
-        "state": Kind.TEXT,
-        "bucket": Kind.INTEGER,
-        "count": Kind.BIG_INTEGER,
-        "run_ms": Kind.BIG_INTEGER,
-    },
-)
+POINT = Shape(Point, columns_of(Point, count=Kind.BIG_INTEGER, run_ms=Kind.BIG_INTEGER))
 
 COUNTED = Shape(row_values, POINT.columns)
 """A cell of the counters, taken out or put in."""
 
-_BUCKETS = " ".join(f"WHEN waited_ms <= {bound} THEN {at}" for at, bound in enumerate(LATENCY_BOUNDS_MS))
-WAITED_BUCKET = f"CASE {_BUCKETS} ELSE {len(LATENCY_BOUNDS_MS)} END"
-"""As `decide.bucket_of` has it."""
+FAILURE = Shape(Failure, columns_of(Failure), {"error": "{error_end}"})
 
-FAILURE = Shape(
-    Failure, {"id": Kind.ID, "name": Kind.TEXT, "completed_at": Kind.TIME, "error": Kind.TEXT}, {"error": "{error_end}"}
-)
+AGE = Shape(Age, columns_of(Age, depth=Kind.BIG_INTEGER))
 
-AGE = Shape(Age, {"minute": Kind.TIME, "name": Kind.TEXT, "seconds": Kind.NUMBER, "depth": Kind.BIG_INTEGER})
-
-VERSION_START = Shape(VersionStart, {"version": Kind.TEXT, "started_ms": Kind.BIG_INTEGER})
+VERSION_START = Shape(VersionStart, columns_of(VersionStart, started_ms=Kind.BIG_INTEGER))
 
 
 DRAIN = Shape(Drain, {"drain_requested_by": Kind.TEXT, "drain_requested_at": Kind.TIME})
@@ -469,20 +388,11 @@ def _worker(
     )
 
 
+_OF_WORKER = columns_of(WorkerInfo, names=Kind.NAMES)
 WORKER = Shape(
     _worker,
     {
-        "id": Kind.TEXT,
-        "hostname": Kind.TEXT,
-        "pid": Kind.INTEGER,
-        "version": Kind.TEXT,
-        "names": Kind.NAMES,
-        "queues": Kind.JSON,
-        "concurrency": Kind.INTEGER,
-        "running": Kind.INTEGER,
-        "started_at": Kind.TIME,
-        "seen_at": Kind.TIME,
-        "stopped_at": Kind.TIME,
+        **{name: kind for name, kind in _OF_WORKER.items() if name not in ("seconds_since_seen", "drain")},
         **DRAIN.columns,
         "now": Kind.TIME,
         "lease_now": Kind.TIME,

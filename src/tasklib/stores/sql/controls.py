@@ -18,7 +18,7 @@ def controls() -> Steps[dict[str, Controls]]:
     return {control.name: control for control in found if control != Controls(name=control.name)}
 
 
-def change_control(change: ControlChange, audit: Sequence[AuditEntry]) -> Steps[Controls]:
+def change_control(change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Steps[Controls]:
     yield BEGIN
     yield from add_audit(audit)  # before the row is locked, for which claims wait
     yield Query("add_control", name=change.name)  # so that there is a row to lock

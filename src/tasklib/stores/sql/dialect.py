@@ -12,15 +12,23 @@ from tasklib.stores.sql.columns import Kind, Shape
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 """Two colons are a cast of PostgreSQL's, and one may stand in the name of a channel."""
+_SPELLED = re.compile(r"\{([a-z_]+) (:[a-z_]+)\}")
 _MARK = re.compile(r"\{([a-z_]+)\}")
 
 
-def load(package: str) -> dict[str, str]:
-    """The queries of an engine: those that all share, and its own."""
+def load(package: str, spellings: Mapping[str, str]) -> dict[str, str]:
+    """The queries of an engine: those that all share, and its own. `{name}` in them stands for the text of that name,
+    and `{in_ids :ids}` for the engine's spelling of `in_ids`, with the parameter in its place."""
     shared, own = queries.load(__package__ or ""), queries.load(package)
     if twice := shared.keys() & own.keys():
         raise ValueError(f"queries of all engines and of {package} have the same names: {sorted(twice)}")
-    return shared | own
+    texts = shared | own
+
+    def filled(text: str) -> str:
+        text = _SPELLED.sub(lambda found: spellings[found[1]].format(found[2]), text)
+        return _MARK.sub(lambda found: filled(texts[found[1]]) if found[1] in texts else found[0], text)
+
+    return {name: filled(text) for name, text in texts.items()}
 
 
 def fill(text: str, names: Mapping[str, str]) -> str:

@@ -11,8 +11,9 @@ filter that asks for no type, state or finality walks all the way, and so does o
 soon. The whole filter is tested in all of them, so a place that holds nothing costs time and no more.
 
 No index has tags, errors, payloads and the ends of ids. A search by them looks at a bounded number of the tasks that
-its other conditions leave, from where the page begins; if there are more, the page's cursor is behind the last that it
-has looked at. How long tasks ran is in no index either: the longest are found among the newest.
+its other conditions leave, from where the page begins: so many, or at least half of them where several types or states
+are asked for. If there are more, the page's cursor is behind the last that it has looked at. How long tasks ran is in
+no index either: the longest are found among the newest.
 
 When a task ended is in an index for what failed or was cancelled, the few that people look for by it; every completion
 would pay for one of all. So a filter by the end that may mean completed tasks is a search, too.
@@ -43,8 +44,6 @@ NEAR_ROWS = 1_000
 """A page with pending tasks is first looked for among so many tasks from its beginning on."""
 SORTED_ROWS = 50_000
 """So many pending tasks are sorted for a list; where there are more, walking meets them often enough."""
-DENSE = 4
-"""Where so many times as many tasks as a search looks at meet its other conditions, walking meets them often enough."""
 NEAREST_ROWS = 10_000
 """Ids carry the time of the submitter's clock, `created_at` is the database's. So of the tasks that are just outside a
 range of time by their ids, so many are looked at on each side."""
@@ -57,7 +56,9 @@ _FIRST, _LAST = 0, (1 << 128) - 1
 _KIND = Shape(row_values, {"name": Kind.TEXT, "state": Kind.TEXT})
 
 
-def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_first: bool) -> Steps[Page]:
+def page(
+    where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
+) -> Steps[Page]:
     where = _over(where)
     above, below = (cursor, None) if oldest_first else (None, cursor)
     between = yield from _between(where, above=above, below=below)
@@ -68,7 +69,7 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
     orders = _orders(oldest_first)
     parameters = {**_given(where), **between, "limit": limit + 1, "skip": offset, "top": limit + 1 + offset}
     ids: list[UUID] = []
-    if "list_ready" in places:  # there may be much to sort
+    if "list_waiting" in places:  # there may be much to sort
         parts = _parts(where, ["list_near"], orders)
         ids = yield Query("list_ids", ID, parts=parts, near=NEAR_ROWS, **parameters)
         if len(ids) <= limit and (yield from _pending(where)) > SORTED_ROWS:
@@ -80,7 +81,7 @@ def page(where: Filter, *, limit: int, cursor: UUID | None, offset: int, oldest_
     return Page([task for task in found if task is not None], ids[limit - 1] if len(ids) > limit else stop)
 
 
-def page_longest(where: Filter, *, limit: int, offset: int) -> Steps[Page]:
+def page_longest(where: Filter, *, limit: int, offset: int = 0) -> Steps[Page]:
     where = _over(where)
     between = yield from _between(where)
     if limit <= 0 or between is None:
@@ -89,7 +90,7 @@ def page_longest(where: Filter, *, limit: int, offset: int) -> Steps[Page]:
     places, between, _ = yield from _searched(where, places, kinds, between, oldest_first=False)
     if not places:
         return Page([], None)
-    if "list_ready" in places and (yield from _pending(where)) > SORTED_ROWS:
+    if "list_waiting" in places and (yield from _pending(where)) > SORTED_ROWS:
         places = ["list_walked"]
     parts = _parts(where, places, _orders(oldest_first=False))
     ids: list[UUID] = yield Query(
@@ -107,7 +108,7 @@ def page_longest(where: Filter, *, limit: int, offset: int) -> Steps[Page]:
     return Page([task for task in found if task is not None], None)
 
 
-def page_ended(where: Filter, *, limit: int, cursor: EndedCursor | None, offset: int) -> Steps[EndedPage]:
+def page_ended(where: Filter, *, limit: int, cursor: EndedCursor | None = None, offset: int = 0) -> Steps[EndedPage]:
     """Latest end first. Whatever is asked for, it looks at a bounded number of tasks from the cursor on."""
     where = _over(where)
     if limit <= 0 or _is_empty(where):
@@ -149,7 +150,7 @@ def _searched(
     where: Filter, places: list[str], kinds: dict[str, Any], between: dict[str, Any], *, oldest_first: bool
 ) -> Steps[tuple[list[str], dict[str, Any], UUID | None]]:
     """Where a search looks, between which ids, and the last of them if there are others behind it."""
-    bounded = not places or places[0] in ("list_by_id", "list_by_idempotency", "list_ended")
+    bounded = not places or places[0] in ("list_by_id", "list_by_idempotency", "list_by_flow", "list_ended")
     if bounded or not (where.searches or where.by_end):
         return places, between, None
     rest = where.without_search
@@ -157,18 +158,52 @@ def _searched(
         rest = replace(rest, terminal=None)  # nearly all are, and so the primary key alone says how far it looks
     most = values.SEARCHED_TASKS
     parameters = {**_given(rest), **between, **kinds}
-    if places != ["list_walked"]:
-        parts = _parts(rest, places, _UNORDERED)
-        [[found]] = yield Query("count_listed", parts=parts, top=DENSE * most + 1, **parameters)
-        if found <= most:
-            return places, between, None
-        if found > DENSE * most:
-            places = ["list_walked"]
-    parts = _parts(rest, places, _orders(oldest_first))
-    last: list[UUID] = yield Query("list_ids", ID, parts=parts, limit=2, skip=most - 1, top=most + 1, **parameters)
-    if len(last) < 2:
-        return places, between, None
-    return places, {**between, "high" if oldest_first else "low": last[0]}, last[0]
+    not_over = [place for place in places if place not in ("list_walked", "list_finished")]
+    if not_over:
+        waiting = most
+        if "list_waiting" not in places or (yield from _pending(where)) <= SORTED_ROWS:
+            parts = _parts(rest, not_over, _UNORDERED)
+            [[waiting]] = yield Query("count_listed", parts=parts, top=most, **parameters)
+        if waiting > most // 2:
+            places = ["list_walked"]  # it meets them often enough
+        most -= waiting
+    if places == ["list_walked"]:
+        parts = _parts(rest, places, _orders(oldest_first))
+        most = values.SEARCHED_TASKS
+        last: list[UUID] = yield Query("list_ids", ID, parts=parts, limit=2, skip=most - 1, top=most + 1, **parameters)
+        stop = last[0] if len(last) == 2 else None
+    else:
+        stop = yield from _reach(kinds, between, most, oldest_first)
+    return places, between if stop is None else {**between, "high" if oldest_first else "low": stop}, stop
+
+
+def _reach(kinds: dict[str, Any], between: dict[str, Any], most: int, oldest_first: bool) -> Steps[UUID | None]:
+    """Up to which id no more than so many are over, and at least half as many. None: there are no more at all.
+
+    Every type and state has an order of its own, so it is not one walk. But ids begin with the time, so it is tried: a
+    minute, twice as far each time, and then between the last two. A try counts no further than that."""
+
+    def count(low: UUID, high: UUID) -> Steps[int]:
+        [[found]] = yield Query("count_finished", top=most + 1, low=low, high=high, **kinds)
+        return int(found)
+
+    low, high = between["low"], between["high"]
+    if not kinds["kind_names"] or (yield from count(low, high)) <= most:
+        return None
+    nearest = Query("id_above", ID, id=low, rows=0) if oldest_first else Query("id_below", ID, id=high, rows=0)
+    [start] = yield nearest
+    found, near, far = 0, 0, high.int - start.int if oldest_first else start.int - low.int
+    while found < (most + 1) // 2 and far - near > 1:
+        tried = 2 * near or _MINUTE << 80
+        if tried >= far:
+            tried = (near + far) // 2
+        last = UUID(int=start.int + tried if oldest_first else start.int - tried)
+        there = yield from count(low, last) if oldest_first else count(last, high)
+        if there <= most:
+            found, near = there, tried
+        else:
+            far = tried
+    return UUID(int=start.int + near if oldest_first else start.int - near)
 
 
 def _between(where: Filter, *, above: UUID | None = None, below: UUID | None = None) -> Steps[dict[str, Any] | None]:
@@ -195,6 +230,8 @@ def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
         return ["list_by_id"], {}
     if where.idempotency_key is not None:
         return ["list_by_idempotency"], {}
+    if where.flow_id is not None:
+        return ["list_by_flow"], {}
     if where.by_end and where.states is not None and "completed" not in where.states:
         most = values.SEARCHED_TASKS
         bounds = _ended(where)
@@ -225,7 +262,7 @@ def _places(where: Filter) -> Steps[tuple[list[str], dict[str, Any]]]:
         if states is None or not {"pending", "running"}.issuperset(states):
             places.append("list_retrying")
         if states is None or "pending" in states:
-            places += ["list_ready", "list_waiting"]
+            places += ["list_waiting"] if where.not_due else ["list_ready", "list_waiting"]
     return places, {"kind_names": [name for name, _ in kinds], "kind_states": [state for _, state in kinds]}
 
 
@@ -241,7 +278,6 @@ def _parts(where: Filter, places: Iterable[str], orders: Mapping[str, str]) -> d
         "where": _all(_conditions(where)),
         "key": _key(where),
         "ended": _all(_ended(where)),
-        "run_time": "{run_time}",
         **orders,
     }
 
@@ -258,8 +294,10 @@ def _conditions(where: Filter) -> dict[str, Any]:
         "created_after": where.created_after and Bound.of(where.created_after),
         "created_before": where.created_before and Bound.of(where.created_before),
         **_ended(where),
+        "not_due": where.not_due or None,
         "ids": where.ids and list(where.ids),
         "idempotency_key": where.idempotency_key,
+        "flow_id": where.flow_id,
         "short_ids": list(where.short_ids) if where.short_ids else None,
         "tags": json.dumps(tags, ensure_ascii=False) if (tags := where.tag_choices()) else None,
         "error_text": where.error_text or None,

@@ -39,6 +39,13 @@ SELECT id FROM (
 ) AS t
 WHERE t.id BETWEEN :low AND :high AND {where}
 
+-- name: list_by_flow
+SELECT id FROM (
+    SELECT t.id FROM {schema}.tasks AS t {by_flow}
+    WHERE t.flow_id = :flow_id AND t.id BETWEEN :low AND :high AND {where}
+    {walk_order} LIMIT :top
+) AS of_flow
+
 -- name: list_retrying
 SELECT id FROM (
     SELECT t.id FROM {schema}.tasks AS t {by_retrying}
@@ -135,6 +142,24 @@ WITH RECURSIVE known (name, state) AS (
 )
 SELECT name, state FROM known WHERE state IS NOT NULL
 
+-- name: latest_flows
+WITH RECURSIVE latest (id, number) AS (
+    SELECT (
+        SELECT t.flow_id FROM {schema}.tasks AS t {by_flow}
+        WHERE t.flow_id IS NOT NULL AND t.flow_id < :cursor ORDER BY t.flow_id DESC LIMIT 1
+    ), 1
+    UNION ALL
+    SELECT (
+        SELECT t.flow_id FROM {schema}.tasks AS t {by_flow}
+        WHERE t.flow_id IS NOT NULL AND t.flow_id < latest.id ORDER BY t.flow_id DESC LIMIT 1
+    ), number + 1
+    FROM latest WHERE id IS NOT NULL AND number < :limit
+)
+SELECT id FROM latest WHERE id IS NOT NULL ORDER BY id DESC
+
+-- name: flow_graph
+SELECT {columns} FROM {schema}.tasks AS t {by_flow} WHERE flow_id = :flow_id ORDER BY id LIMIT :limit
+
 -- name: count_pending
 -- How many there are to sort. Those that wait are found by their time alone.
 SELECT (SELECT count(*) FROM (
@@ -150,11 +175,23 @@ SELECT id FROM {schema}.tasks AS t {by_id} WHERE id <= :id ORDER BY id DESC LIMI
 -- name: id_above
 SELECT id FROM {schema}.tasks AS t {by_id} WHERE id >= :id ORDER BY id LIMIT 1 OFFSET :rows
 
+-- name: where_ids
+t.id {in_ids :ids}
+
+-- name: where_names
+t.name {in_texts :names}
+
+-- name: where_states
+t.state {in_texts :states}
+
 -- name: where_name_prefix
 substr(t.name, 1, length(CAST(:name_prefix AS text))) = CAST(:name_prefix AS text)
 
 -- name: where_idempotency_key
 t.idempotency_key = :idempotency_key
+
+-- name: where_flow_id
+t.flow_id = :flow_id
 
 -- name: where_terminal
 t.completed_at IS NOT NULL
@@ -176,6 +213,9 @@ t.completed_at >= :ended_after
 
 -- name: where_ended_before
 t.completed_at < :ended_before
+
+-- name: where_not_due
+(t.completed_at IS NULL AND t.state <> 'running' AND t.waits <= 0 AND coalesce(t.next_retry_at, t.scheduled_at) > {now})
 
 -- name: where_behind
 (t.completed_at, t.id) < (:behind_at, :behind_id)

@@ -50,5 +50,10 @@ def load_steps(engine: str) -> list[Step]:
     return steps
 
 
+def made_by_steps(engine: str, kind: str) -> list[str]:
+    """Names of the tables (`TABLE`) or functions (`FUNCTION`) that the migrations make."""
+    return re.findall(rf"CREATE {kind} \{{schema\}}\.(\w+)", "".join(step.sql for step in load_steps(engine)))
+
+
 def _without_comments(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("--")).strip()

@@ -15,7 +15,7 @@ from tasklib.stores.values import Age, Failure, NameStats, Point
 
 
 def now() -> Steps[datetime]:
-    [found] = yield Query("now", NOW)
+    [found] = yield Query("clock", NOW)
     instant: datetime = found
     return instant
 
@@ -56,14 +56,14 @@ def stats() -> Steps[dict[str, NameStats]]:
 
 
 def series(
-    since_seconds: float, step_seconds: int, until_seconds: float = 0.0, name: str | None = None
+    since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
 ) -> Steps[list[Point]]:
     found: list[Point] = yield Query("series", POINT, **_window(since_seconds, step_seconds, until_seconds), name=name)
     return found
 
 
 def backlog_history(
-    since_seconds: float, step_seconds: int, until_seconds: float = 0.0, name: str | None = None
+    since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
 ) -> Steps[list[Age]]:
     window = _window(since_seconds, step_seconds, until_seconds)
     found: list[Age] = yield Query("backlog_history", AGE, **window, name=name)

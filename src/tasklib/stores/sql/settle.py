@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from tasklib.core.decide import HISTORY_LIMIT, Change, WriteResult, explain_miss, split_by_task
-from tasklib.core.task import TaskState
+from tasklib.core.decide import HISTORY_LIMIT, Change, WriteResult, explain_miss, holds, split_by_task
+from tasklib.core.task import Task, TaskState
 from tasklib.stores.sql.access import add_audit_of
 from tasklib.stores.sql.columns import CHANGE, COMPLETION, EXTENDED, GUARD, SETTLED, Batch, Settled
 from tasklib.stores.sql.reads import get
-from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
-from tasklib.stores.sql.upkeep import merge_counts
+from tasklib.stores.sql.release import follow, recount, told
+from tasklib.stores.sql.steps import BEGIN, Query, Steps
 from tasklib.stores.values import Audit, Extension, Held
 
 _FAR = timedelta(days=36500)
@@ -29,40 +29,48 @@ _plain = itemgetter(
 
 def settle(changes: Sequence[Change], audit: Audit[UUID] | None = None) -> Steps[list[WriteResult]]:
     write_results = [WriteResult.APPLIED] * len(changes)
-    missed = yield from write(changes, begin=audit is not None)
-    if missed:
-        found = yield from get([changes[place].id for place in missed])
-        for place, task in zip(missed, found, strict=True):
-            write_results[place] = explain_miss(changes[place], task)
+    for place, task in (yield from write(changes, begin=audit is not None)).items():
+        write_results[place] = explain_miss(changes[place], task)
     if audit is not None:
         results = zip(changes, write_results, strict=True)
         yield from add_audit_of(audit, [change.id for change, result in results if result is WriteResult.APPLIED])
     return write_results
 
 
-def write(changes: Sequence[Change], *, begin: bool = False) -> Steps[list[int]]:
-    """The places of those whose guard did not hold."""
+def write(changes: Sequence[Change], *, begin: bool = False) -> Steps[dict[int, Task | None]]:
+    """The places of those whose guard did not hold, and the tasks as they are."""
     queries = list(_queries(changes))
     if begin or len(queries) > 1:
         yield BEGIN
+    missed = yield from _write(changes, queries)
+    if not missed:
+        return {}
+    found = dict(zip(missed, (yield from get([changes[place].id for place in missed])), strict=True))
+    fed = [place for place, task in found.items() if holds(changes[place], task)]
+    if not fed:
+        return found
+    yield BEGIN
+    again = [changes[place] for place in fed]
+    queries = list(_queries(again, feeding=True))
+    left = yield from _write(again, queries)
+    others = [place for places, query in queries if query.name == "settle" for place in places if place not in left]
+    yield from follow([again[place].id for place in others])
+    found = {place: task for place, task in found.items() if place not in fed}
+    lost = yield from get([again[place].id for place in left])
+    return found | {fed[place]: task for place, task in zip(left, lost, strict=True)}
+
+
+def _write(changes: Sequence[Change], queries: Sequence[tuple[Sequence[int], Query]]) -> Steps[list[int]]:
+    """The places of those that were missed."""
     missed: list[int] = []
-    claimable: set[str] = set()
-    finished: list[UUID] = []
-    counts: list[tuple[Any, ...]] = []
+    unseen: list[UUID] = []
     for places, query in queries:
         rows: list[Settled] = yield query
-        lost: set[str] = set()
-        for row in rows:
-            lost.update(row.missed)
-            claimable.update(row.claimable)
-            finished += map(UUID, row.finished)
-            counts += [(datetime.fromisoformat(minute), *cell) for minute, *cell in row.counts or ()]
+        lost = set((yield from told(rows)))
+        unseen += (UUID(child) for row in rows for child in row.unseen)
         if lost:
             missed += [place for place in places if str(changes[place].id) in lost]
-    if counts:
-        yield from merge_counts(counts)
-    if claimable or finished:
-        yield Notify(sorted(claimable), finished)
+    yield from recount(unseen)
     return missed
 
 
@@ -73,21 +81,30 @@ def extend(worker_id: str, leases: Sequence[Held], lease_seconds: float) -> Step
     return [Extension(lease.id, lease in held, held.get(lease, False)) for lease in leases]
 
 
-def _queries(changes: Sequence[Change]) -> Iterator[tuple[list[int], Query]]:
-    """Each with the places of its changes. One worker's completions go by a statement of their own, which has less to
-    do."""
+def _queries(changes: Sequence[Change], *, feeding: bool = False) -> Iterator[tuple[list[int], Query]]:
+    """Each with the places of its changes. One worker's completions go by statements of their own, which have less to
+    do. `feeding`: others wait for all of these."""
     worker_id = changes[0].worker_id
     for places in split_by_task(changes):
         hot: list[int] = []
+        releasing: list[int] = []
         rest: list[int] = []
         for place in places:
-            (hot if _is_completion(changes[place], worker_id) else rest).append(place)
+            change = changes[place]
+            if not _is_completion(change, worker_id):
+                rest.append(place)
+            else:
+                (releasing if feeding or change.feeds else hot).append(place)
         if hot:
             rows = [_completion(changes[place]) for place in hot]
-            yield hot, Query("complete", SETTLED, batch=Batch(COMPLETION, rows), worker_id=worker_id)
+            yield hot, Query("complete", SETTLED, batch=Batch(COMPLETION, rows), worker_id=worker_id, feeding=False)
+        if releasing:
+            rows = [_completion(changes[place]) for place in releasing]
+            yield releasing, Query("complete_feeding", SETTLED, batch=Batch(COMPLETION, rows), worker_id=worker_id)
         if rest:
             rows = [_row(changes[place]) for place in rest]
-            yield rest, Query("settle", SETTLED, batch=Batch(CHANGE, rows), history_limit=HISTORY_LIMIT)
+            batch = Batch(CHANGE, rows)
+            yield rest, Query("settle", SETTLED, batch=batch, history_limit=HISTORY_LIMIT, feeding=feeding)
 
 
 def _is_completion(change: Change, worker_id: str | None) -> bool:

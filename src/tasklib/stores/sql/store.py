@@ -1,75 +1,81 @@
-"""The verbs of the SQL store, each handed to its steps."""
+"""The verbs of the SQL store: a table of their steps, and in full those that do more than hand them to the driver."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from uuid import UUID
 
-from tasklib.core.alerts import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
-from tasklib.core.limits import ControlChange, Controls
+from tasklib.core.flows import FlowSummary
 from tasklib.core.published import PublishedType
 from tasklib.core.schedules import Schedule, ScheduleWrite
-from tasklib.core.task import Claim, NewTask, Task
+from tasklib.core.task import NewTask, Task
 from tasklib.stores.listeners import Listeners
-from tasklib.stores.sql import (
-    access,
-    alerts,
-    claim,
-    controls,
-    lists,
-    reads,
-    restore,
-    sampling,
-    schedules,
-    settle,
-    submit,
-    task_types,
-    upkeep,
-    workers,
-)
-from tasklib.stores.sql.steps import READING_SECONDS, Driver
+from tasklib.stores.sql import access, lists, reads, release, sampling, submit, task_types, upkeep
+from tasklib.stores.sql import alerts as alert_steps
+from tasklib.stores.sql import claim as claim_steps
+from tasklib.stores.sql import controls as control_steps
+from tasklib.stores.sql import flows as flow_steps
+from tasklib.stores.sql import restore as restore_steps
+from tasklib.stores.sql import schedules as schedule_steps
+from tasklib.stores.sql import settle as settle_steps
+from tasklib.stores.sql import workers as worker_steps
+from tasklib.stores.sql.steps import READING_SECONDS, Driver, Steps
 from tasklib.stores.values import (
     ALL_AUDIT,
-    Age,
     Audit,
     AuditEntry,
     AuditFilter,
     Claimed,
     ClaimRequest,
-    Count,
     Drain,
-    DueSchedules,
-    EndedCursor,
-    EndedPage,
     Extension,
-    Failure,
-    Filter,
     Held,
     Hint,
     Inserted,
-    NameStats,
-    Page,
-    Point,
-    Token,
     Traits,
-    VersionStart,
     WorkerHeartbeat,
-    WorkerInfo,
 )
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _read(steps: Callable[P, Steps[T]]) -> Callable[Concatenate[SqlStore, P], Coroutine[Any, Any, T]]:
+    async def verb(self: SqlStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._driver.read(partial(steps, *args, **kwargs))
+
+    return verb
+
+
+def _list(steps: Callable[P, Steps[T]]) -> Callable[Concatenate[SqlStore, P], Coroutine[Any, Any, T]]:
+    """Lists and figures for people."""
+
+    async def verb(self: SqlStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._driver.read(partial(steps, *args, **kwargs), seconds=READING_SECONDS)
+
+    return verb
+
+
+def _write(steps: Callable[P, Steps[T]]) -> Callable[Concatenate[SqlStore, P], Coroutine[Any, Any, T]]:
+    async def verb(self: SqlStore, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._driver.write(partial(steps, *args, **kwargs))
+
+    return verb
 
 
 class SqlStore(ABC):
-    """What the stores of all SQL engines have in common."""
+    """What the stores of all SQL engines have in common. What a verb promises stands in `protocol.py`."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._claimer = claim.Claimer()
+        self._claimer = claim_steps.Claimer()
         self._pruner = upkeep.Pruner(driver)
+        self._looked_at_all = False
 
     @property
     @abstractmethod
@@ -79,34 +85,51 @@ class SqlStore(ABC):
     def _woken(self) -> Listeners:
         """Raises StoreClosed."""
 
-    # -- wake ---------------------------------------------------------------------------------------------------------
+    now = _read(reads.now)
+    get = _read(reads.get)
+    get_by_key = _read(reads.get_by_key)
+    page = _list(lists.page)
+    page_ended = _list(lists.page_ended)
+    page_longest = _list(lists.page_longest)
+    count = _list(lists.count)
+    stats = _list(reads.stats)
+    series = _list(reads.series)
+    backlog_history = _list(reads.backlog_history)
+    latest_failures = _list(reads.latest_failures)
+    versions = _list(sampling.versions)
+
+    claim_by_id = _write(claim_steps.claim_by_id)
+    claims_of_worker = _read(claim_steps.claims_of_worker)
+    lost_leases = _read(worker_steps.lost_leases)
+    request_cancel = _write(upkeep.request_cancel)
+    delete = _write(upkeep.delete)
+    compact_stats = _write(upkeep.compact_stats)
+    kept_links = _read(restore_steps.kept_links)
+    restore = _write(restore_steps.restore)
+
+    parents = _read(flow_steps.parents)
+    after_of = _read(flow_steps.after_of)
+    feeds = _read(flow_steps.feeds)
+    flow_graph = _list(flow_steps.flow_graph)
+    due_schedules = _read(schedule_steps.due_schedules)
+
+    request_drain = _write(worker_steps.request_drain)
+    deregister_worker = _write(worker_steps.deregister_worker)
+    workers = _read(worker_steps.workers)
+    published = _read(task_types.published)
+    controls = _read(control_steps.controls)
+    control = _write(control_steps.change_control)
+    alerts = _read(alert_steps.alerts)
+    put_alert = _write(alert_steps.put_alert)
+    add_token = _write(access.add_token)
+    tokens = _read(access.tokens)
+    revoke_token = _write(access.revoke_token)
 
     def listen(self, wake: Callable[[Hint], None]) -> Callable[[], None]:
         return self._woken().listen(wake)
 
     def watch(self, task_id: UUID) -> AsyncIterator[Task | None]:
         return self._woken().watch(task_id, lambda: self._driver.write(lambda: reads.watch(task_id)))
-
-    # -- work ---------------------------------------------------------------------------------------------------------
-
-    async def claim(self, request: ClaimRequest) -> Claimed:
-        if request.slots + request.prefetch <= 0 or not claim.names_of(request):
-            return Claimed([], None)
-        return await self._driver.write(lambda: self._claimer.claim(request), repeat=False)
-
-    async def claim_by_id(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Claim | None:
-        return await self._driver.write(lambda: claim.claim_by_id(task_id, version, worker_id, lease_seconds))
-
-    async def claims_of_worker(self, worker_id: str) -> list[Claim]:
-        return await self._driver.read(lambda: claim.claims_of_worker(worker_id))
-
-    async def settle(self, changes: Sequence[Change], *, audit: Audit[UUID] | None = None) -> list[WriteResult]:
-        return await self._driver.write(lambda: settle.settle(changes, audit)) if changes else []
-
-    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
-        return await self._driver.write(lambda: settle.extend(worker_id, leases, lease_seconds)) if leases else []
-
-    # -- submit -------------------------------------------------------------------------------------------------------
 
     async def insert(
         self,
@@ -120,7 +143,7 @@ class SqlStore(ABC):
         try:
             if copy_of is not None or audit is not None:
                 return await self._driver.write(lambda: submit.submit_told(tasks, copy_of, audit))
-            return await self._driver.write(lambda: submit.submit(tasks, dated=dated and atomic), atomic=atomic)
+            return await self._driver.write(lambda: submit.submit(tasks, dated=dated), atomic=atomic)
         except TaskConflict:
             found = await self._driver.read(lambda: submit.find_submitted(tasks))
             if found is None:
@@ -128,97 +151,23 @@ class SqlStore(ABC):
             return found
 
     def insert_on(
-        self, connection: object, tasks: Sequence[NewTask]
+        self, connection: object, tasks: Sequence[NewTask], *, dated: bool = False
     ) -> Sequence[Inserted] | Awaitable[Sequence[Inserted]]:
-        return self._driver.play_on(connection, lambda: submit.submit(tasks))
+        dated = dated and submit.is_one_statement(tasks)
+        return self._driver.play_on(connection, lambda: submit.submit(tasks, dated=dated))
 
-    # -- reads --------------------------------------------------------------------------------------------------------
+    async def claim(self, request: ClaimRequest) -> Claimed:
+        if request.slots + request.prefetch <= 0 or not claim_steps.names_of(request):
+            return Claimed([], None)
+        return await self._driver.write(lambda: self._claimer.claim(request), repeat=False)
 
-    async def now(self) -> datetime:
-        return await self._driver.read(reads.now)
+    async def settle(self, changes: Sequence[Change], *, audit: Audit[UUID] | None = None) -> list[WriteResult]:
+        return await self._driver.write(lambda: settle_steps.settle(changes, audit)) if changes else []
 
-    async def get(self, ids: Sequence[UUID]) -> list[Task | None]:
-        return await self._driver.read(lambda: reads.get(ids))
-
-    async def get_by_key(self, key: str) -> Task | None:
-        return await self._driver.read(lambda: reads.get_by_key(key))
-
-    async def stats(self) -> dict[str, NameStats]:
-        return await self._driver.read(reads.stats, seconds=READING_SECONDS)
-
-    async def series(
-        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
-    ) -> Sequence[Point]:
-        steps = partial(reads.series, since_seconds, step_seconds, until_seconds, name)
-        return await self._driver.read(steps, seconds=READING_SECONDS)
-
-    async def backlog_history(
-        self, since_seconds: float, step_seconds: int = 60, *, until_seconds: float = 0.0, name: str | None = None
-    ) -> Sequence[Age]:
-        steps = partial(reads.backlog_history, since_seconds, step_seconds, until_seconds, name)
-        return await self._driver.read(steps, seconds=READING_SECONDS)
-
-    async def latest_failures(self, name: str | None, limit: int) -> Sequence[Failure]:
-        return await self._driver.read(lambda: reads.latest_failures(name, limit), seconds=READING_SECONDS)
-
-    async def versions(self) -> Sequence[VersionStart]:
-        return await self._driver.read(sampling.versions, seconds=READING_SECONDS)
-
-    async def page(
-        self, where: Filter, *, limit: int, cursor: UUID | None = None, offset: int = 0, oldest_first: bool = False
-    ) -> Page:
-        steps = partial(lists.page, where, limit=limit, cursor=cursor, offset=offset, oldest_first=oldest_first)
-        return await self._driver.read(steps, seconds=READING_SECONDS)
-
-    async def page_ended(
-        self, where: Filter, *, limit: int, cursor: EndedCursor | None = None, offset: int = 0
-    ) -> EndedPage:
-        steps = partial(lists.page_ended, where, limit=limit, cursor=cursor, offset=offset)
-        return await self._driver.read(steps, seconds=READING_SECONDS)
-
-    async def page_longest(self, where: Filter, *, limit: int, offset: int = 0) -> Page:
-        steps = partial(lists.page_longest, where, limit=limit, offset=offset)
-        return await self._driver.read(steps, seconds=READING_SECONDS)
-
-    async def count(self, where: Filter, cap: int) -> Count:
-        return await self._driver.read(lambda: lists.count(where, cap), seconds=READING_SECONDS)
-
-    # -- workers ------------------------------------------------------------------------------------------------------
-
-    async def heartbeat(self, worker: WorkerHeartbeat) -> Drain | None:
-        listening = worker.listening and self.traits.wakes  # where nobody can hear, nobody is to be told
-        return await self._driver.write(lambda: workers.heartbeat(worker, listening=listening))
-
-    async def request_drain(self, worker_id: str, by: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
-        return await self._driver.write(lambda: workers.request_drain(worker_id, by, audit))
-
-    async def deregister_worker(self, worker_id: str) -> None:
-        await self._driver.write(lambda: workers.deregister_worker(worker_id))
-
-    async def workers(self) -> list[WorkerInfo]:
-        return await self._driver.read(workers.workers)
-
-    async def lost_leases(self, dead_after_seconds: float, limit: int) -> list[Task]:
-        return await self._driver.read(lambda: workers.lost_leases(dead_after_seconds, limit))
-
-    # -- task types ---------------------------------------------------------------------------------------------------
-
-    async def publish(self, types: Sequence[PublishedType]) -> None:
-        if types:
-            await self._driver.write(lambda: task_types.publish(types))
-
-    async def published(self) -> list[PublishedType]:
-        return await self._driver.read(task_types.published)
-
-    # -- operate ------------------------------------------------------------------------------------------------------
-
-    async def request_cancel(self, ids: Sequence[UUID], *, audit: Audit[UUID] | None = None) -> list[UUID]:
-        return await self._driver.write(lambda: upkeep.request_cancel(ids, audit))
-
-    async def delete(
-        self, guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None
-    ) -> list[WriteResult]:
-        return await self._driver.write(lambda: upkeep.delete(guards, audit))
+    async def extend(self, worker_id: str, leases: Sequence[Held], lease_seconds: float) -> list[Extension]:
+        if not leases:
+            return []
+        return await self._driver.write(lambda: settle_steps.extend(worker_id, leases, lease_seconds))
 
     async def prune(
         self,
@@ -238,58 +187,13 @@ class SqlStore(ABC):
         if cells:
             await self._driver.write(lambda: sampling.keep(cells))
 
-    async def compact_stats(self) -> None:
-        await self._driver.write(upkeep.compact_stats)
+    async def heartbeat(self, worker: WorkerHeartbeat) -> Drain | None:
+        listening = worker.listening and self.traits.wakes  # where nobody can hear, nobody is to be told
+        return await self._driver.write(lambda: worker_steps.heartbeat(worker, listening=listening))
 
-    async def restore(self, tasks: Sequence[Task]) -> list[WriteResult]:
-        return await self._driver.write(lambda: restore.restore(tasks))
-
-    # -- controls -----------------------------------------------------------------------------------------------------
-
-    async def controls(self) -> dict[str, Controls]:
-        return await self._driver.read(controls.controls)
-
-    async def control(self, change: ControlChange, *, audit: Sequence[AuditEntry] = ()) -> Controls:
-        return await self._driver.write(lambda: controls.change_control(change, audit))
-
-    # -- alerts -------------------------------------------------------------------------------------------------------
-
-    async def alerts(self) -> list[Alert]:
-        return await self._driver.read(alerts.alerts)
-
-    async def put_alert(self, alert: Alert) -> bool:
-        return await self._driver.write(lambda: alerts.put_alert(alert))
-
-    # -- schedules ----------------------------------------------------------------------------------------------------
-
-    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
-        return await self._driver.read(lambda: schedules.schedules(names))
-
-    async def due_schedules(self, limit: int) -> DueSchedules:
-        return await self._driver.read(lambda: schedules.due_schedules(limit))
-
-    async def write_schedules(
-        self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
-    ) -> list[Sequence[Inserted] | None]:
-        return await self._driver.write(lambda: schedules.write_schedules(writes, audit, wait=wait)) if writes else []
-
-    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool:
-        return await self._driver.write(lambda: schedules.delete_schedule(name, version, audit))
-
-    async def keep_schedules(self, names: Sequence[str]) -> None:
-        if names:
-            await self._driver.write(lambda: schedules.keep_schedules(names))
-
-    # -- tokens and audit -------------------------------------------------------------------------------------------
-
-    async def add_token(self, token: Token, *, audit: Sequence[AuditEntry] = ()) -> None:
-        await self._driver.write(lambda: access.add_token(token, audit))
-
-    async def tokens(self) -> list[Token]:
-        return await self._driver.read(access.tokens)
-
-    async def revoke_token(self, token_id: str, *, audit: Sequence[AuditEntry] = ()) -> bool:
-        return await self._driver.write(lambda: access.revoke_token(token_id, audit))
+    async def publish(self, types: Sequence[PublishedType]) -> None:
+        if types:
+            await self._driver.write(lambda: task_types.publish(types))
 
     async def list_audit(
         self, where: AuditFilter = ALL_AUDIT, *, limit: int = 100, cursor: str | None = None
@@ -297,3 +201,29 @@ class SqlStore(ABC):
         # By number, unless it is of one task: those have to be sorted, which is what such a read avoids.
         seconds = READING_SECONDS if where.task_id is None else None
         return await self._driver.read(lambda: access.list_audit(where, limit, cursor), seconds=seconds)
+
+    async def flows(self, limit: int, cursor: UUID | None = None) -> list[FlowSummary]:
+        return await self._driver.read(lambda: flow_steps.flows(limit, cursor), seconds=READING_SECONDS)
+
+    async def release_stranded(self, limit: int) -> int:
+        # The first look is at all of them: whoever was there before may have died long ago.
+        ids = await self._driver.read(lambda: flow_steps.stranded(limit, all_ages=not self._looked_at_all))
+        self._looked_at_all = len(ids) < limit or self._looked_at_all
+        return await self._driver.write(lambda: release.recount(ids)) if ids else 0
+
+    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
+        return await self._driver.read(lambda: schedule_steps.schedules(names))
+
+    async def write_schedules(
+        self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
+    ) -> list[Sequence[Inserted] | None]:
+        if not writes:
+            return []
+        return await self._driver.write(lambda: schedule_steps.write_schedules(writes, audit, wait=wait))
+
+    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool:
+        return await self._driver.write(lambda: schedule_steps.delete_schedule(name, version, audit))
+
+    async def keep_schedules(self, names: Sequence[str]) -> None:
+        if names:
+            await self._driver.write(lambda: schedule_steps.keep_schedules(names))

@@ -10,33 +10,52 @@ from uuid import UUID
 
 from tasklib.core.checks import LONGEST_DELAY_SECONDS
 from tasklib.core.column_batch import ColumnBatch
-from tasklib.core.errors import StoreRefused
+from tasklib.core.errors import StoreRefused, TaskConflict
 from tasklib.core.task import NewTask
 from tasklib.core.unique import Holder
 from tasklib.stores.sql.access import add_audit_of
-from tasklib.stores.sql.columns import CREATED_AT, HOLDER, ID, ID_ROW, KEYED, NEW_TASK, ROW_COUNT, UNIQUE_TASK, Batch
-from tasklib.stores.sql.steps import BEGIN, Notify, Query, Steps
+from tasklib.stores.sql.columns import (
+    CREATED_AT,
+    HOLDER,
+    ID,
+    ID_ROW,
+    KEYED,
+    NEW_TASK,
+    PLAIN_FIELDS,
+    ROW_COUNT,
+    UNIQUE_TASK,
+    Batch,
+)
+from tasklib.stores.sql.flow_columns import FLOW_TASK, LINKS
+from tasklib.stores.sql.links import link
+from tasklib.stores.sql.release import recount
+from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Notify, Query, Steps
 from tasklib.stores.sql.upkeep import existing
 from tasklib.stores.values import Audit, Inserted
 
 _SOON = 60.0
 """Workers are told of what is due within this, so that they sleep no longer than until then."""
 _ROUNDS = 20
+_PLAIN = NewTask(UUID(int=0), "", "")[PLAIN_FIELDS:]
 _SEVERAL = ""
 """In place of a name: tasks of more than one type."""
 
 
 def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[Inserted]]:
-    """`dated`: asks for the time of a lone task without a key. An answer with rows takes longer than a count."""
+    """`dated`: asks for the time of tasks without keys. An answer with rows takes longer than a count."""
     if not tasks:
         return []
+    if (yield IN_DOUBT):
+        return (yield from _submit_again(tasks, dated=dated))
     samples = _samples(tasks)
     for task in samples:
         if task.delay_seconds is not None and task.delay_seconds > LONGEST_DELAY_SECONDS:
             # It may be beyond the calendar, and would take the whole batch with it.
             return (yield from submit([_capped(each) for each in tasks], dated=dated))
-    if any(task.unique_rule is not None for task in samples):
-        return (yield from _submit_unique(tasks))
+    if any(task[PLAIN_FIELDS:] != _PLAIN for task in samples):
+        return (
+            yield from (_submit_linked(tasks) if any(task.is_linked for task in samples) else _submit_unique(tasks))
+        )
     for task in samples:
         if task.idempotency_key is not None:
             return (yield from _submit_keyed(tasks))
@@ -49,7 +68,7 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
     if names:
         yield Notify(names)
     if dated:
-        return [Inserted(tasks[0].id, True, answer[0])]
+        return [Inserted(task.id, True, created_at) for task, created_at in zip(tasks, answer, strict=True)]
     if type(tasks) is ColumnBatch:
         return ColumnBatch(Inserted(tasks.first.id, True), id=tasks.columns["id"])
     return [Inserted(task.id, True) for task in tasks]
@@ -57,8 +76,9 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
 
 def submit_told(tasks: Sequence[NewTask], copy_of: UUID | None, audit: Audit[UUID] | None) -> Steps[Sequence[Inserted]]:
     """With what they are copies of, and what the audit trail says of them."""
+    in_doubt = yield IN_DOUBT
     yield BEGIN
-    inserted = yield from submit(tasks)
+    inserted = yield from (_submit_again(tasks) if in_doubt else submit(tasks))
     made = [each.id for each in inserted if each.created]
     if copy_of is not None and made:
         yield Query("set_copy_of", ROW_COUNT, batch=Batch(ID_ROW, [(task_id,) for task_id in made]), copy_of=copy_of)
@@ -68,13 +88,26 @@ def submit_told(tasks: Sequence[NewTask], copy_of: UUID | None, audit: Audit[UUI
 
 def is_one_statement(tasks: Sequence[NewTask]) -> bool:
     """Whether the steps of this submit are no more than that."""
-    return len(tasks) == 1 and tasks[0].idempotency_key is None and tasks[0].unique_rule is None
+    return len(tasks) == 1 and tasks[0].is_plain
+
+
+def _submit_again(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[Inserted]]:
+    """The reply to this submit was lost. What it stored may have run by now and be gone. The look comes after the
+    insert: once that went through, whoever may have deleted these tasks has said so."""
+    yield BEGIN
+    inserted = yield from submit(tasks, dated=dated)
+    ids = [task.id for task in tasks]
+    if (yield Query("deleted_lately", ID, ids=ids)):
+        raise TaskConflict("these tasks were stored, and deleted since")  # undoes the insert: see `find_submitted`
+    return inserted
 
 
 def find_submitted(tasks: Sequence[NewTask]) -> Steps[list[Inserted] | None]:
     """After a conflict. An id that is there is of this very submit, whose reply was lost. All of it was stored then,
-    and what is not there any more was deleted since. None: not one is there, so it is somebody's unique index."""
-    if not (yield from existing([task.id for task in tasks])):
+    and what is not there any more was deleted since. None: not one is there, or was, so it is somebody's unique
+    index."""
+    ids = [task.id for task in tasks]
+    if not (yield from existing(ids)) and not (yield Query("deleted_lately", ID, ids=ids)):
         return None
     keys = [task.idempotency_key for task in tasks if task.idempotency_key is not None]
     found = (yield from _find_keys(keys)) if keys else {}
@@ -181,11 +214,60 @@ def _meet_holders(tasks: Sequence[NewTask], answers: dict[UUID, Inserted]) -> St
     return [task for task in tasks if task.id not in answers]
 
 
+def _submit_linked(tasks: Sequence[NewTask]) -> Steps[Sequence[Inserted]]:
+    """Tasks of a flow, or linked to others. Those with keys are stored first, as plain tasks: what is there under a key
+    is linked to nothing, and others of the batch wait for it in place of the one that was given."""
+    if (yield IN_DOUBT):
+        found = yield from find_submitted(tasks)
+        if found is not None:
+            return found
+    yield BEGIN
+    answers: dict[UUID, Inserted] = {}
+    keyed = [task for task in tasks if task.idempotency_key is not None or task.unique_rule is not None]
+    first = [task for task in keyed if task.flow_id == task.id]
+    yield from _store_keyed(first, answers)
+    for task in first:
+        if not answers[task.id].created:
+            yield from _known_flow(task.id, answers[task.id].id, tasks, answers)
+    yield from _store_keyed([task for task in keyed if task.id not in answers], answers)
+    known = {task_id: answer.id for task_id, answer in answers.items()}
+    new = [task for task in tasks if known.get(task.id, task.id) == task.id]
+    linked = yield from link(new, known)
+    rows = [each for each in linked if each.task.id not in answers]
+    names, due_at = _due_soon([each.task for each in linked if each.waits == 0])
+    if rows:
+        batch = Batch(FLOW_TASK, [each.row for each in rows])
+        stored = yield Query("insert_flow", ROW_COUNT, batch=batch, wake=_wake(names), due_at=due_at)
+        if stored < len(rows):
+            raise _dropped(len(rows) - stored, len(tasks))
+    if len(rows) < len(linked):
+        stored_links = [each.links for each in linked if each.task.id in answers]
+        yield Query("link_stored", ROW_COUNT, batch=Batch(LINKS, stored_links))
+    yield from recount([each.task.id for each in linked if each.lost])
+    yield Notify(names)
+    return [answers.get(task.id) or Inserted(task.id, True) for task in tasks]
+
+
+def _store_keyed(tasks: Sequence[NewTask], answers: dict[UUID, Inserted]) -> Steps[None]:
+    alone = [task._replace(after=None, before=(), flow_id=None, flow_name=None) for task in tasks]
+    for task, answer in zip(tasks, (yield from submit(alone)), strict=True):
+        answers[task.id] = answer
+
+
+def _known_flow(flow_id: UUID, there: UUID, tasks: Sequence[NewTask], answers: dict[UUID, Inserted]) -> Steps[None]:
+    """A flow with this key is there: its tasks answer for those that were given, one for one, as long as all of them
+    are there; otherwise its first."""
+    given = [task for task in tasks if task.flow_id == flow_id]
+    ids: list[UUID] = yield Query("flow_ids", ID, flow_id=there, limit=len(given))
+    stand = ids if len(ids) == len(given) else [there] * len(given)
+    answers.update((task.id, Inserted(task_id, False)) for task, task_id in zip(given, stand, strict=True))
+
+
 def _unique_row(task: NewTask, task_id: UUID) -> tuple[Any, ...]:
     """In the order of `UNIQUE_TASK`."""
     rule = task.unique_rule
     of_rule = (None, None, None) if rule is None else (rule.key, rule.until, rule.at_most)
-    return (task_id, *task[1:-1], *of_rule)
+    return (task_id, *task[1:PLAIN_FIELDS], *of_rule)
 
 
 def _find_keys(keys: Sequence[str | None]) -> Steps[dict[str, UUID]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 from uuid import UUID
 
 from tasklib.core.decide import UNTIMED, WriteResult
+from tasklib.core.flows import Child
 from tasklib.stores.samples import SAMPLES, VERSION
 from tasklib.stores.sql.access import add_audit_of
-from tasklib.stores.sql.columns import COUNTED, GUARD, ID, Batch
+from tasklib.stores.sql.columns import COUNTED, GUARD, ID, PRUNABLE, Batch
+from tasklib.stores.sql.flow_columns import CHILD
 from tasklib.stores.sql.hints import MOST_NAMED
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Driver, Notify, Query, Steps
 from tasklib.stores.values import Audit, Held
@@ -21,15 +23,18 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUTES_KEPT = timedelta(days=2)
 HOURS_KEPT = timedelta(days=60)
 WORKERS_KEPT = timedelta(days=1)
+DELETIONS_KEPT = timedelta(hours=1)
+"""So long a submit may be repeated at most; only of tasks that are younger a deletion is remembered."""
 
 _STRETCH = 20_000
 """Rows that one statement of a prune looks at."""
 _STRETCHES = 50
 """Statements of one prune at most: the next goes on where this one stopped."""
+_Prunable: TypeAlias = tuple[UUID, bool]
 _START, _END = UUID(int=0), UUID(int=(1 << 128) - 1)
 
 
-def request_cancel(ids: Sequence[UUID], audit: Audit[UUID] | None) -> Steps[list[UUID]]:
+def request_cancel(ids: Sequence[UUID], *, audit: Audit[UUID] | None = None) -> Steps[list[UUID]]:
     if audit is not None:
         yield BEGIN
     asked = set((yield Query("request_cancel", ID, ids=list(ids), most_named=MOST_NAMED)))
@@ -38,17 +43,26 @@ def request_cancel(ids: Sequence[UUID], audit: Audit[UUID] | None) -> Steps[list
     return [task_id for task_id in ids if task_id in asked]
 
 
-def delete(guards: Sequence[tuple[UUID, int]], audit: Audit[UUID] | None) -> Steps[list[WriteResult]]:
+def delete(guards: Sequence[tuple[UUID, int]], *, audit: Audit[UUID] | None = None) -> Steps[list[WriteResult]]:
     if not guards:
         return []
     # Sent twice, what is missing may have gone with the first one, whose reply was lost.
     missing = WriteResult.DUPLICATE if (yield IN_DOUBT) else WriteResult.MISSING
     if audit is not None:
         yield BEGIN
-    gone: set[Held] = set((yield Query("delete", GUARD, batch=Batch(GUARD, guards))))
+    young = -DELETIONS_KEPT
+    gone: set[Held] = set((yield Query("delete", GUARD, batch=Batch(GUARD, guards), fed=False, young=young)))
+    left = [guard for guard in guards if guard not in gone]
+    there = yield from existing([task_id for task_id, _ in left])
+    left = [guard for guard in left if guard[0] in there]
+    awaited: set[tuple[UUID, int]] = set()
+    if left:
+        yield BEGIN
+        awaited = {(row.id, row.version) for row in (yield from lock_fed([task_id for task_id, _ in left]))}
+        awaited &= set(left)
+    if awaited:
+        gone |= set((yield Query("delete", GUARD, batch=Batch(GUARD, list(awaited)), fed=True, young=young)))
     yield from add_audit_of(audit, [held.id for held in gone])
-    left = [task_id for task_id, version in guards if (task_id, version) not in gone]
-    there = yield from existing(left)
     there.update(held.id for held in gone)
     write_results = []
     for task_id, version in guards:
@@ -57,8 +71,16 @@ def delete(guards: Sequence[tuple[UUID, int]], audit: Audit[UUID] | None) -> Ste
             there.discard(task_id)  # a further guard on the same task finds nothing
             write_results.append(WriteResult.APPLIED)
         else:
-            write_results.append(WriteResult.STALE if task_id in there else missing)
+            kept = WriteResult.AWAITED if (task_id, version) in awaited else WriteResult.STALE
+            write_results.append(kept if task_id in there else missing)
     return write_results
+
+
+def lock_fed(ids: Sequence[UUID]) -> Steps[list[Held]]:
+    """Those of them that are over, and that others wait for, or waited. A statement that began before somebody linked
+    to one of them would not see the new task: so they are locked by one, and looked at by the next."""
+    rows: list[Child] = yield Query("lock_children", CHILD, ids=list(ids))
+    return [Held(row.id, row.version) for row in rows if row.over and row.feeds]
 
 
 def existing(ids: Sequence[UUID]) -> Steps[set[UUID]]:
@@ -85,9 +107,9 @@ class Pruner:
         for _ in range(_STRETCHES):
             if deleted >= limit:
                 break
-            last, ids = await self._look(states, age, limit - deleted)
-            if ids:
-                deleted += await self._driver.write(partial(_prune, states, age, ids, audit))
+            last, rows = await self._look(states, age, limit - deleted)
+            if rows:
+                deleted += await self._driver.write(partial(_prune, states, age, rows, audit))
             if last is not None and last != _END:
                 self._at = UUID(int=last.int + 1)
                 if wrapped and last >= begun_at > _START:
@@ -99,7 +121,7 @@ class Pruner:
             wrapped = True
         return deleted
 
-    async def _look(self, states: Sequence[str], age: timedelta, limit: int) -> tuple[UUID | None, list[UUID]]:
+    async def _look(self, states: Sequence[str], age: timedelta, limit: int) -> tuple[UUID | None, list[_Prunable]]:
         return await self._driver.read(lambda: _prunable(states, age, self._at, limit))
 
 
@@ -109,27 +131,37 @@ def _count_old(states: Sequence[str], age: timedelta) -> Steps[int]:
     return number
 
 
-def _prunable(states: Sequence[str], age: timedelta, start: UUID, limit: int) -> Steps[tuple[UUID | None, list[UUID]]]:
+def _prunable(
+    states: Sequence[str], age: timedelta, start: UUID, limit: int
+) -> Steps[tuple[UUID | None, list[_Prunable]]]:
     """The last id that was looked at (None: the end of the table was reached), and what may go."""
-    ids: list[UUID] = yield Query(
-        "prunable", ID, states=list(states), age=-age, start=start, stretch=_STRETCH, limit=limit
+    rows: list[_Prunable] = yield Query(
+        "prunable", PRUNABLE, states=list(states), age=-age, start=start, stretch=_STRETCH, limit=limit
     )
-    if len(ids) == limit:
-        return ids[-1], ids
+    if len(rows) == limit:
+        return rows[-1][0], rows
     ends: list[UUID] = yield Query("stretch_end", ID, start=start, stretch=_STRETCH)
-    return (ends[0] if ends else None), ids
+    return (ends[0] if ends else None), rows
 
 
-def _prune(states: Sequence[str], age: timedelta, ids: list[UUID], audit: Audit[str] | None) -> Steps[int]:
+def _prune(states: Sequence[str], age: timedelta, rows: list[_Prunable], audit: Audit[str] | None) -> Steps[int]:
+    """What others wait for stays until they are over."""
+    fed = [task_id for task_id, is_fed in rows if is_fed]
     if audit is not None:
         yield BEGIN
-    gone = yield Query("prune", states=list(states), age=-age, ids=ids)
+    given: dict[str, Any] = {"states": list(states), "age": -age}
+    gone: list[tuple[str]] = yield Query("prune", ids=[task_id for task_id, _ in rows], fed=False, **given)
+    if fed:
+        yield BEGIN
+        ids = [held.id for held in (yield from lock_fed(fed))]
+        gone = [*gone, *(yield Query("prune", ids=ids, fed=True, **given))]
     yield from add_audit_of(audit, [state for (state,) in gone])
     return len(gone)
 
 
 def compact_stats() -> Steps[None]:
-    """Minutes of past days become hours, hours of past months one total. Workers long gone are forgotten."""
+    """Minutes of past days become hours, hours of past months one total. Workers long gone are forgotten, and what was
+    kept beside tasks that are gone."""
     yield BEGIN
     if not (yield Query("compact_lock")):
         return  # somebody is at it
@@ -137,6 +169,7 @@ def compact_stats() -> Steps[None]:
     yield from merge_counts((yield Query("take_minutes", COUNTED, kept=-MINUTES_KEPT)), hours=True)
     yield from merge_counts((yield Query("take_hours", COUNTED, kept=-HOURS_KEPT)), epoch=True)
     yield Query("forget_workers", kept=-WORKERS_KEPT)
+    yield Query("forget_steps", kept=-DELETIONS_KEPT)
 
 
 def merge_counts(counts: Sequence[tuple[Any, ...]], *, hours: bool = False, epoch: bool = False) -> Steps[None]:

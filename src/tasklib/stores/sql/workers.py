@@ -30,7 +30,7 @@ def heartbeat(worker: WorkerHeartbeat, *, listening: bool) -> Steps[Drain | None
     return rows[0] if rows[0].at is not None else None
 
 
-def request_drain(worker_id: str, by: str, audit: Sequence[AuditEntry]) -> Steps[bool]:
+def request_drain(worker_id: str, by: str, *, audit: Sequence[AuditEntry] = ()) -> Steps[bool]:
     yield BEGIN
     asked = bool((yield Query("request_drain", id=worker_id, by=by)))
     if asked:

@@ -4,6 +4,7 @@ then runs tasks."""
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import json
 import os
@@ -13,17 +14,23 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 from uuid import UUID
 
+from tasklib.core.errors import Unsupported
 from tasklib.core.outcome import Outcome
 from tasklib.core.registry import TaskType, default_registry
+from tasklib.engine.config import Config
 from tasklib.engine.current import RunningTask, running
 from tasklib.engine.default import default_engine
+from tasklib.engine.engine import Engine
 from tasklib.engine.middleware import AROUND, Middleware, defining, name_of
+from tasklib.engine.parents import Parents
 from tasklib.worker import runner
 from tasklib.worker.executors import frames, guardian, logs
+
+T = TypeVar("T")
 
 
 def main() -> None:
@@ -58,6 +65,10 @@ def main() -> None:
 def _run(task_type: TaskType, message: dict[str, Any], limit: int, around: Sequence[Middleware]) -> Outcome:
     begun = time.monotonic()
     timeout = message["timeout"]
+    after, flow_id = None, None
+    if message["flow"] is not None:
+        about = json.loads(message["flow"])
+        after, flow_id = about.get("after"), UUID(about["id"]) if about.get("id") else None
     task = RunningTask(
         id=UUID(message["id"]),
         name=message["name"],
@@ -65,12 +76,33 @@ def _run(task_type: TaskType, message: dict[str, Any], limit: int, around: Seque
         tags=json.loads(message["tags"]),
         deadline=None if timeout is None else begun + timeout,
         is_last=message["is_last"],
+        flow_id=flow_id,
+        _parents=lambda: Parents(UUID(message["id"]), after, _engine(message["queue"]).store, _run_blocking),
         _arguments=lambda: task_type.decode_call(message["kwargs"]),
         _queue=message["queue"],
     )
     running.set(lambda: task)
-    given = (task_type, message["kwargs"], limit, around, message["trace"])
+    given = (task_type, message["kwargs"], limit, around, message["trace"], message["sources"])
     return asyncio.run(runner.call_async(*given)) if task_type.is_async else runner.call(*given)
+
+
+@functools.cache
+def _engine(queue: str) -> Engine:
+    """Of the worker's queue."""
+    if queue.startswith("memory:"):
+        raise Unsupported("a queue in memory cannot be seen from a child process: use a file or a server")
+    own = default_engine()
+    return own if own.config.database_url == queue else Engine(Config(database_url=queue))
+
+
+def _run_blocking(work: Coroutine[Any, Any, T]) -> T:
+    """In a loop that is kept, and with it the connection to the queue."""
+    return _runner().run(work)
+
+
+@functools.cache
+def _runner() -> asyncio.Runner:
+    return asyncio.Runner()
 
 
 def _load(hello: dict[str, Any]) -> None:

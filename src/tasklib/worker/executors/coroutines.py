@@ -54,7 +54,7 @@ class CoroutineExecutor:
         )
         self._loop.call_soon_threadsafe(self._forget, execution)
 
-    def flight_of(self, task: asyncio.Task[object]) -> Execution | None:
+    def execution_of(self, task: asyncio.Task[object]) -> Execution | None:
         """Whose coroutine a task of the event loop is; from any thread."""
         return next((execution for execution, own in list(self._tasks.items()) if own is task), None)
 
@@ -73,15 +73,16 @@ class CoroutineExecutor:
         task_log.started(execution.claim)
         if execution.claim.timeout_seconds is not None:
             self._in_flight.timed.add(execution)
-        self._tasks[execution] = self._loop.create_task(self._fly(execution))
+        self._tasks[execution] = self._loop.create_task(self._run_one(execution))
 
-    async def _fly(self, execution: Execution) -> None:
+    async def _run_one(self, execution: Execution) -> None:
         running.set(execution.tell)
         claim = execution.claim
         if execution.stop is not None:
             outcome = runner.NEVER_STARTED
         else:
-            outcome = await runner.call_async(execution.task_type, claim.kwargs, self._limit, self._around, claim.trace)
+            given = (execution.task_type, claim.kwargs, self._limit, self._around, claim.trace, execution.sources)
+            outcome = await runner.call_async(*given)
         execution.ended = time.monotonic()
         if execution.settled_once.acquire(blocking=False):
             self._report(execution, outcome if execution.stop is None else runner.stopped(execution, outcome))

@@ -150,6 +150,8 @@ class _Child:
                 "timeout": claim.timeout_seconds,
                 "trace": claim.trace,
                 "queue": execution.queue,
+                "flow": claim.flow,
+                "sources": execution.sources,
             }
         )
         if reply is not None:
@@ -200,7 +202,7 @@ class _Child:
 def _hello(task_types: Sequence[TaskType], max_result_bytes: int, around: Sequence[Middleware]) -> dict[str, Any]:
     defining = {task_type.function.__module__ for task_type in task_types}
     settings = init_module() if around else None
-    modules = sorted(defining if settings is None else {*defining, settings})
+    modules = list(dict.fromkeys([*([] if settings is None else [settings]), *sorted(defining)]))
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     return {

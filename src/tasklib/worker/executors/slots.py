@@ -107,9 +107,14 @@ class Slots:
         self.fill(1)
 
     @property
+    def working(self) -> int:
+        """All but those that are withheld."""
+        return self.size - self._withheld
+
+    @property
     def exhausted(self) -> bool:
         """All are withheld: nothing can start any more."""
-        return self._withheld >= self.size
+        return self.working <= 0
 
     def withdraw(self) -> list[Execution]:
         """Takes back everything that has not started."""

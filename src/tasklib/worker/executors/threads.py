@@ -104,7 +104,7 @@ class ThreadExecutor:
                     if self._slots.finished(self):
                         continue
                     break
-                self._fly(slot, execution)
+                self._run_one(slot, execution)
                 if slot.abandoned:
                     with self._lock:
                         self._left_behind -= 1
@@ -117,7 +117,7 @@ class ThreadExecutor:
             with self._lock:
                 self._idle += 1
 
-    def _fly(self, slot: _Slot, execution: Execution) -> None:
+    def _run_one(self, slot: _Slot, execution: Execution) -> None:
         if execution.stop is not None:
             if execution.settled_once.acquire(blocking=False):
                 self._report(execution, runner.stopped(execution, runner.NEVER_STARTED))
@@ -142,7 +142,7 @@ class _Slot:
         self.abandoned = False
         self._executor = executor
         self._lock = threading.Lock()
-        self._flight: Execution | None = None
+        self._execution: Execution | None = None
         self._raised = False
         self._thread = threading.Thread(target=executor._serve, args=(self,), name=f"tasklib-{label}", daemon=True)
 
@@ -150,7 +150,7 @@ class _Slot:
         self._thread.start()
 
     def run(self, execution: Execution, run: Run) -> Outcome:
-        self._flight = execution
+        self._execution = execution
         context: Context = copy_context()
         try:
             outcome = context.run(_with_current, execution, run)
@@ -161,13 +161,13 @@ class _Slot:
 
     def interrupt(self, execution: Execution, kind: type[BaseException]) -> None:
         with self._lock:
-            if self._flight is execution and self._thread.ident is not None:
+            if self._execution is execution and self._thread.ident is not None:
                 self._raised = True
                 _raise_in(self._thread.ident, kind)
 
     def abandon(self, execution: Execution) -> bool:
         with self._lock:
-            if self._flight is not execution:
+            if self._execution is not execution:
                 return False
             self.abandoned = True
             return True
@@ -177,7 +177,7 @@ class _Slot:
         while True:
             try:
                 with self._lock:
-                    self._flight = None
+                    self._execution = None
                     if self._raised:
                         self._raised = False
                         _raise_in(threading.get_ident(), None)

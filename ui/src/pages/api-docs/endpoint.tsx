@@ -67,7 +67,7 @@ export function EndpointItem({ document, endpoint, open, onToggle }: EndpointIte
           </span>
           <span className="min-w-0 lg:flex lg:items-baseline lg:gap-3">
             <code className="break-words font-mono text-xs">{path}</code>
-            <span className="block truncate font-normal text-dim">
+            <span className="block font-normal text-dim sm:truncate">
               <Words text={firstSentence(operation.description)} />
             </span>
           </span>

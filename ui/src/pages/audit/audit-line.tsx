@@ -1,22 +1,30 @@
 import { Link } from "@tanstack/react-router";
 import { memo } from "react";
 import type { AuditEntry } from "@/api/model";
+import { classes } from "@/components/classes";
 import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, RelativeTime } from "@/components/times";
 import { particulars, sentence } from "@/pages/audit/sentence";
+import { shortId } from "@/pages/tasks/cells";
 import { qualified } from "@/pages/tasks/search/qualified";
 
-/** One action: when, who, what, and to what. In columns where there is room. */
-export const AuditLine = memo(function AuditLine({ entry }: { entry: AuditEntry }) {
+export interface AuditLineProps {
+  entry: AuditEntry;
+  /** In columns where there is room. */
+  columns?: boolean;
+}
+
+/** One action: when, who, what, and to what. */
+export const AuditLine = memo(function AuditLine({ entry, columns = false }: AuditLineProps) {
   const more = particulars(entry);
   return (
     <li
       data-action={entry.action}
-      className="grid gap-x-4 gap-y-0.5 px-4 py-2.5 md:grid-cols-[13rem_9rem_minmax(0,1fr)]"
+      className={classes("grid gap-x-4 gap-y-0.5 px-4 py-2.5", columns && "md:grid-cols-[13rem_9rem_minmax(0,1fr)]")}
     >
       <span className="text-dim">
         <RelativeTime at={entry.at} />
-        <span className="block text-2xs text-faint max-md:ml-2 max-md:inline">
+        <span className={classes("ml-2 text-2xs text-faint", columns && "md:ml-0 md:block")}>
           <AbsoluteTime at={entry.at} />
         </span>
       </span>
@@ -42,18 +50,11 @@ function Target({ entry }: { entry: AuditEntry }) {
           <SafeText text={entry.type} max={120} />
         </Link>
       )}{" "}
-      {entry.taskId && (
-        <Link to="/tasks/$taskId" params={{ taskId: entry.taskId }} className={`break-all font-mono text-xs ${link}`}>
-          {entry.taskId}
-        </Link>
-      )}
+      {entry.taskId && <TaskLink id={entry.taskId} />}
       {copy && (
         <>
           {" "}
-          as{" "}
-          <Link to="/tasks/$taskId" params={{ taskId: copy }} className={`break-all font-mono text-xs ${link}`}>
-            {copy}
-          </Link>
+          as <TaskLink id={copy} />
         </>
       )}
     </>
@@ -63,4 +64,18 @@ function Target({ entry }: { entry: AuditEntry }) {
 function copyOf(detail: unknown): string | null {
   const found = typeof detail === "object" && detail !== null && "copy" in detail ? detail.copy : null;
   return typeof found === "string" ? found : null;
+}
+
+/** By the digits that lists show. */
+function TaskLink({ id }: { id: string }) {
+  return (
+    <Link
+      to="/tasks/$taskId"
+      params={{ taskId: id }}
+      title={id}
+      className="font-mono text-accent text-xs hover:underline"
+    >
+      {shortId(id)}
+    </Link>
+  );
 }

@@ -43,7 +43,7 @@ export function AuditPage() {
           <ol aria-label="Actions, newest first" aria-busy={isPlaceholderData} className="divide-y">
             {data.entries.map((entry, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: entries have no name, and a page of them never moves
-              <AuditLine key={`${entry.at} ${at}`} entry={entry} />
+              <AuditLine key={`${entry.at} ${at}`} entry={entry} columns />
             ))}
           </ol>
         )}

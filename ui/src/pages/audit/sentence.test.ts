@@ -21,6 +21,14 @@ it("says what was done in words", () => {
   expect(sentence(entry({ action: "pause" }))).toBe("paused all task types");
   expect(sentence(entry({ action: "pause", type: "mail" }))).toBe("paused the type");
   expect(sentence(entry({ action: "set-type", type: "mail", detail: { paused: true } }))).toBe("paused the type");
+  const schedule = entry({ action: "schedule-set", detail: { schedule: "nightly" } });
+  expect([sentence(schedule), particulars(schedule)]).toEqual(["set a schedule", "schedule: nightly"]);
+  const every = entry({ action: "schedule-set", detail: { schedule: "stock", every: new ExactNumber("900.0") } });
+  expect(particulars(every)).toBe("schedule: stock · every: 15m");
+  expect(sentence(entry({ action: "bulk-run-now", done: 2 }))).toBe("let 2 tasks run now");
+  expect(sentence(entry({ action: "run-now" }))).toBe("let a task run now");
+  expect(sentence(entry({ action: "copy" }))).toBe("ran a task again");
+  expect(sentence(entry({ action: "bulk-retry", done: 1 }))).toBe("retried 1 task");
   const limits = entry({
     action: "set-type",
     detail: { paused: false, rateLimit: new ExactNumber("5.0"), concurrency: null },

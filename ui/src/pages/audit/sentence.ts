@@ -2,6 +2,7 @@
 import { stringify } from "@/api/exact";
 import type { AuditEntry } from "@/api/model";
 import { plural } from "@/text/number";
+import { duration } from "@/text/time";
 
 /** Actions that people look for, as they are called. */
 export const ACTIONS: Record<string, string> = {
@@ -16,24 +17,42 @@ export const ACTIONS: Record<string, string> = {
   revive: "Revive",
   copy: "Run again",
   submit: "New task",
+  "submit-flow": "New flow",
   "bulk-retry": "Retry of many",
   "bulk-cancel": "Cancel of many",
   "bulk-delete": "Delete of many",
   "bulk-revive": "Revive of many",
+  "bulk-run-now": "Run now of many",
   cleanup: "Clean-up",
   drain: "Drain a worker",
+  "schedule-set": "Schedule made or changed",
+  "schedule-pause": "Schedule paused",
+  "schedule-resume": "Schedule resumed",
+  "schedule-clear": "Schedule as in the code",
+  "schedule-trigger": "Schedule run now",
+  "schedule-delete": "Schedule deleted",
   "token-create": "New token",
   "token-revoke": "Token revoked",
 };
 
-const ON_TASKS: Record<string, string> = {
-  retry: "retried",
-  cancel: "cancelled",
-  delete: "deleted",
-  "run-now": "let run now",
-  revive: "revived",
-  copy: "ran again",
-  submit: "submitted",
+/** What was done, to how many. */
+const ON_TASKS: Record<string, (what: string) => string> = {
+  retry: (what) => `retried ${what}`,
+  cancel: (what) => `cancelled ${what}`,
+  delete: (what) => `deleted ${what}`,
+  "run-now": (what) => `let ${what} run now`,
+  revive: (what) => `revived ${what}`,
+  copy: (what) => `ran ${what} again`,
+  submit: (what) => `submitted ${what}`,
+};
+
+const ON_SCHEDULES: Record<string, string> = {
+  "schedule-set": "set a schedule",
+  "schedule-pause": "paused a schedule",
+  "schedule-resume": "resumed a schedule",
+  "schedule-clear": "took back the edit of a schedule",
+  "schedule-trigger": "ran a schedule now",
+  "schedule-delete": "deleted a schedule",
 };
 
 const CONTROLS = ["pause", "resume", "rate-limit", "set-type", "limit"];
@@ -42,9 +61,9 @@ export function sentence(entry: AuditEntry): string {
   const { action, type } = entry;
   const detail = fieldsOf(entry.detail);
   const many = action.startsWith("bulk-") ? ON_TASKS[action.slice("bulk-".length)] : undefined;
-  if (many) return `${many} ${plural(entry.done ?? 0, "task")}`;
-  if (action === "copy") return "ran a task again";
-  if (action in ON_TASKS) return `${ON_TASKS[action]} a task`;
+  if (many) return many(plural(entry.done ?? 0, "task"));
+  const one = ON_TASKS[action];
+  if (one) return one("a task");
   switch (action) {
     case "pause":
     case "resume":
@@ -56,6 +75,8 @@ export function sentence(entry: AuditEntry): string {
       return detail["paused"] === true ? "paused the type" : "resumed the type";
     case "limit":
       return type ? "limited the type" : "limited all task types";
+    case "submit-flow":
+      return "submitted a flow";
     case "cleanup":
       return `cleaned up ${plural(entry.done ?? 0, "task")}`;
     case "drain":
@@ -65,7 +86,7 @@ export function sentence(entry: AuditEntry): string {
     case "token-revoke":
       return "revoked a token";
     default:
-      return action;
+      return ON_SCHEDULES[action] ?? action;
   }
 }
 
@@ -73,7 +94,9 @@ export function sentence(entry: AuditEntry): string {
 export function particulars(entry: AuditEntry): string {
   const { filter, bulk: _, copy: __, edited, done: ___, deleted: ____, ...rest } = fieldsOf(entry.detail);
   if (CONTROLS.includes(entry.action)) return isOnlyPause(rest) ? "" : settings(rest).join(" · ");
-  const words = Object.entries({ ...fieldsOf(filter), ...rest }).map(([name, value]) => `${name}: ${written(value)}`);
+  const words = Object.entries({ ...fieldsOf(filter), ...rest }).map(
+    ([name, value]) => `${name}: ${name === "every" ? duration(Number(value) * 1000) : written(value)}`,
+  );
   if (edited === true) words.push("with other arguments");
   if (entry.action.startsWith("bulk-") && words.length === 0) return "without a filter: the whole queue";
   return words.join(" · ");

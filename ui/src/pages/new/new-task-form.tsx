@@ -8,7 +8,7 @@ import { Button } from "@/components/button";
 import { Card } from "@/components/card";
 import { ErrorState } from "@/components/error-state";
 import { Field, Input, TextArea } from "@/components/field";
-import { Moment } from "@/components/moment";
+import { MomentInput } from "@/components/moment";
 import { Segmented } from "@/components/segmented";
 import { useAction } from "@/hooks/use-action";
 import { ArgumentField } from "@/pages/new/argument-field";
@@ -119,8 +119,10 @@ export function NewTaskForm({ type, schema, copyOf, payload: given }: NewTaskFor
       </Card>
       {!copyOf && (
         <Card title="When">
-          <div className="flex flex-wrap items-end gap-x-6 gap-y-3">
-            <Moment label="Not before" at={runAfter} onChange={setRunAfter} />
+          <div className="flex flex-wrap items-start gap-x-6 gap-y-3">
+            <Field label="Not before" hint="At once unless given.">
+              <MomentInput at={runAfter} onChange={setRunAfter} />
+            </Field>
             <Field label="Priority" hint="Higher goes first; the type's own unless given.">
               <Input
                 inputMode="numeric"

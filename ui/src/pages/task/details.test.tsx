@@ -1,4 +1,4 @@
-import { render, screen } from "@testing-library/react";
+import { cleanup, render, screen } from "@testing-library/react";
 import { expect, it } from "vitest";
 import type { TaskDetail } from "@/api/model";
 import { Details } from "@/pages/task/details";
@@ -27,7 +27,10 @@ const TASK = {
 it("does not call the time from claim to end the duration of the handler", () => {
   render(<Details task={TASK} />);
   expect(screen.getByText("Claimed for").nextElementSibling?.textContent).toBe("82 ms");
-  expect(screen.queryByText("Duration")).toBeNull();
+  expect(screen.queryByText("Ran for")).toBeNull();
+  cleanup();
+  render(<Details task={{ ...TASK, runMs: 1 }} />);
+  expect(screen.getByText("Ran for").nextElementSibling?.textContent).toBe("1 ms");
 });
 
 it("says when it was scheduled for, which a retry is not", () => {

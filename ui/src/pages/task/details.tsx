@@ -25,6 +25,11 @@ export function Details({ task }: { task: TaskDetail }) {
         <Time label="Started" at={task.lastAttemptAt} />
         <Time label="Next retry" at={task.nextRetryAt} />
         <Time label="Finished" at={task.completedAt} />
+        {task.runMs !== null && task.status !== "processing" && (
+          <Item label="Ran for">
+            <Duration ms={task.runMs} />
+          </Item>
+        )}
         {run && (
           <Item label="Claimed for">
             <Duration {...run} />

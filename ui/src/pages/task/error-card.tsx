@@ -19,7 +19,7 @@ export function ErrorCard({ task, error }: { task: TaskDetail; error: string }) 
   const Icon = wanted ? Ban : CircleX;
   return (
     <Card
-      title={TITLES[task.status] ?? "Error of the latest attempt"}
+      title={(task.after?.cutBy ? "Cut off" : TITLES[task.status]) ?? "Error of the latest attempt"}
       actions={
         <>
           {traced && (

@@ -15,6 +15,8 @@ import { obstacle } from "@/pages/tasks/allowed";
 type Asking = "retry" | "cancel" | "remove" | "run-now" | "revive" | null;
 
 const icon = "size-4";
+const CUT_OFF = "Tasks that were cancelled because of its failure wait for it again.";
+const NEEDED = "Tasks that need its result are cancelled with it.";
 
 /** Retry, cancel, delete: each asks first, and says why where it is not allowed. The ways back show where there is one. */
 export function TaskActions({ task }: { task: TaskDetail }) {
@@ -32,6 +34,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
     retry: obstacle("retry", task),
     cancel: obstacle("cancel", task),
     remove: obstacle("delete", task),
+    revive: obstacle("revive", task),
   };
   const running = task.status === "processing";
   const waits = task.waitingFor.some(({ cause }) => cause === "scheduled" || cause === "retry");
@@ -47,7 +50,12 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         </Button>
       )}
       {task.status === "cancelled" && (
-        <Button tone="accent" icon={<Undo2 className={icon} aria-hidden="true" />} onClick={() => setAsking("revive")}>
+        <Button
+          tone={reasons.revive ? "plain" : "accent"}
+          icon={<Undo2 className={icon} aria-hidden="true" />}
+          reason={reasons.revive}
+          onClick={() => setAsking("revive")}
+        >
           Revive
         </Button>
       )}
@@ -86,7 +94,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
       <ConfirmDialog
         {...dialog("retry")}
         title="Retry this task?"
-        description="It runs again as soon as a worker is free, with all its attempts anew. What it did before stays in its timeline."
+        description={`It runs again as soon as a worker is free, with all its attempts anew. What it did before stays in its timeline.${task.feeds.total > 0 ? ` ${CUT_OFF}` : ""}`}
         confirm="Retry task"
         reason={reasons.retry}
         onConfirm={() => retry.mutateAsync(task.id)}
@@ -111,7 +119,7 @@ export function TaskActions({ task }: { task: TaskDetail }) {
         description={
           running
             ? "Its worker is told at once, and stops it. If it finishes first, it is completed."
-            : "It will not run. A cancelled task can be revived."
+            : `It will not run. A cancelled task can be revived.${task.feeds.total > 0 ? ` ${NEEDED}` : ""}`
         }
         confirm={running ? "Ask to stop" : "Cancel task"}
         danger

@@ -15,7 +15,7 @@ export function TaskHeader({ task }: { task: TaskDetail }) {
         title={task.type}
         badge={
           <>
-            <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt} />
+            <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt} waits={task.waits} />
             {isAskedToStop(task) && (
               <span className="inline-flex h-5.5 items-center gap-1 rounded-full bg-cancelled-soft px-2 font-medium text-cancelled text-xs">
                 <Hand className="size-3.5" aria-hidden="true" />

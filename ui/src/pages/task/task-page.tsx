@@ -16,6 +16,7 @@ import { useHotkeys } from "@/hooks/use-hotkeys";
 import { useLive } from "@/hooks/use-live";
 import { Details } from "@/pages/task/details";
 import { ErrorCard } from "@/pages/task/error-card";
+import { FlowCard } from "@/pages/task/flow-card";
 import { readAgainIn } from "@/pages/task/freshness";
 import { Gone } from "@/pages/task/gone";
 import { BackToList } from "@/pages/task/list-link";
@@ -69,6 +70,7 @@ function Task({ task, problem, onRetry }: { task: TaskDetail; problem: Error | n
           {task.status === "completed" && <Json title="Result" value={task.result} />}
         </div>
         <div className="min-w-0 space-y-4 lg:col-start-2 lg:row-span-2 lg:row-start-1">
+          <FlowCard task={task} />
           <Details task={task} />
           <TimelineCard task={task} audit={audit.data?.entries ?? []} incomplete={audit.isError} />
         </div>

@@ -22,7 +22,7 @@ import { Card } from "@/components/card";
 import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime, RelativeTime } from "@/components/times";
 import { Countdown } from "@/pages/task/countdown";
-import { type AttemptEvent, folded, type TimelineEvent, timelineOf } from "@/pages/task/timeline";
+import { folded, type TimelineEvent, timelineOf } from "@/pages/task/timeline";
 import { TimelineAttempt } from "@/pages/task/timeline-attempt";
 import { TimelineItem } from "@/pages/task/timeline-item";
 import { plural } from "@/text/number";
@@ -40,12 +40,10 @@ export function TimelineCard({ task, audit, incomplete }: TimelineCardProps) {
       {incomplete && <p className="mb-3 text-dim">What operators did cannot be read now, and is missing here.</p>}
       <ol aria-label="Timeline, newest first">
         {folded(timelineOf(task, audit)).map((event) =>
-          event.kind === "attempt" ? (
-            <TimelineAttempt key={event.key} attempt={event} of={task.maxAttempts} />
-          ) : event.kind === "same" ? (
-            <Same key={event.key} attempts={event.events} of={task.maxAttempts} />
+          event.kind === "same" ? (
+            <Same key={event.key} events={event.events} of={task.maxAttempts} />
           ) : (
-            <Event key={event.key} event={event} of={task.maxAttempts} />
+            <Told key={event.key} event={event} of={task.maxAttempts} />
           ),
         )}
       </ol>
@@ -53,15 +51,26 @@ export function TimelineCard({ task, audit, incomplete }: TimelineCardProps) {
   );
 }
 
+function Told({ event, of }: { event: TimelineEvent; of: number }) {
+  return event.kind === "attempt" ? <TimelineAttempt attempt={event} of={of} /> : <Event event={event} of={of} />;
+}
+
 /** What a row of equal failures would say again and again. The browser's own disclosure: its search opens it. */
-function Same({ attempts, of }: { attempts: readonly AttemptEvent[]; of: number }) {
+function Same({ events, of }: { events: readonly TimelineEvent[]; of: number }) {
+  const snoozes = events[0]?.kind === "released";
   return (
-    <TimelineItem icon={Layers} tone="text-failed" title={`${plural(attempts.length, "earlier attempt")} ended alike`}>
+    <TimelineItem
+      icon={Layers}
+      tone={snoozes ? "text-pending" : "text-failed"}
+      title={
+        snoozes ? plural(events.length, "earlier snooze") : `${plural(events.length, "earlier attempt")} ended alike`
+      }
+    >
       <details>
         <summary className="rounded hover:bg-raised">Show them</summary>
-        <ol aria-label="Attempts that ended alike" className="mt-2">
-          {attempts.map((attempt) => (
-            <TimelineAttempt key={attempt.key} attempt={attempt} of={of} />
+        <ol aria-label={snoozes ? "Earlier snoozes" : "Attempts that ended alike"} className="mt-2">
+          {events.map((event) => (
+            <Told key={event.key} event={event} of={of} />
           ))}
         </ol>
       </details>
@@ -79,6 +88,8 @@ function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" 
               {event.cause === "retry" ? "Retries " : "Starts "}
               <Countdown to={event.at} /> <Faint at={event.at} />
             </>
+          ) : event.cause === "tasks" ? (
+            "Waits for other tasks"
           ) : (
             "Waits for a worker"
           )}
@@ -134,6 +145,11 @@ function Event({ event, of }: { event: Exclude<TimelineEvent, { kind: "attempt" 
           title={event.until ? "Snoozed by its handler" : "Given back by its worker"}
         >
           <RelativeTime at={event.at} /> <Faint at={event.at} />
+          {event.until && (
+            <span className="block">
+              Until <AbsoluteTime at={event.until} />
+            </span>
+          )}
           <span className="block">The attempt does not count.</span>
         </TimelineItem>
       );

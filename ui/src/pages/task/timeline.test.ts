@@ -32,8 +32,13 @@ function task(given: Partial<TaskDetail>): TaskDetail {
     idempotencyKey: null,
     uniqueKey: null,
     copyOf: null,
+    waits: 0,
+    after: null,
+    flowId: null,
     history: [],
     waitingFor: [],
+    parents: { tasks: [], total: 0, unfinished: 0 },
+    feeds: { tasks: [], total: 0, unfinished: 0 },
     ...given,
   };
 }
@@ -125,8 +130,13 @@ it("tells a child process that died from a worker that was lost", () => {
 it("tells of a snooze, and of an attempt that was given back", () => {
   const pending = { status: "pending", lastAttemptAt: at(1), updatedAt: at(2) };
   const waitingFor: TaskDetail["waitingFor"] = [{ cause: "scheduled", text: "", until: at(60) }];
-  const snoozed = timelineOf(task({ ...pending, runAfter: at(60), waitingFor }), []);
+  const history = [{ attempt: 1, worker: "w", started: at(1), ended: at(2), snoozed: 58, lost: false }];
+  const snoozed = timelineOf(task({ ...pending, runAfter: at(60), waitingFor, history }), []);
   expect(snoozed.map(word)).toEqual(["next 1 scheduled", `snoozed ${at(2)} ${at(60)}`, "submitted"]);
+  const gone = { status: "completed", attempts: 1, lastAttemptAt: at(61), completedAt: at(62), runAfter: at(60) };
+  const later = timelineOf(task({ ...gone, history: [0, 1, 2].map(() => history[0] as Attempt) }), []);
+  expect(later.map(word)[0]).toBe("completed 1 final");
+  expect(folded(later).map(({ kind }) => kind)).toEqual(["attempt", "released", "same", "submitted"]);
   expect(snoozed.at(-1)).toMatchObject({ runAfter: null });
   expect(told(pending)).toEqual(["next 1 due", `given back ${at(2)}`, "submitted"]);
   const retried = { ...pending, runAfter: at(3), updatedAt: at(3), history: [failure(1, 1)] };

@@ -36,23 +36,25 @@ export interface OperatorEvent {
   at: string | null;
 }
 
+type NextCause = "retry" | "scheduled" | "tasks" | "due";
+
 export type TimelineEvent =
   | AttemptEvent
-  | { kind: "next"; key: string; cause: "retry" | "scheduled" | "due"; number: number; at: string | null }
+  | { kind: "next"; key: string; cause: NextCause; number: number; at: string | null }
   | OperatorEvent
   | { kind: "asked"; key: string; at: string }
   /** While it waited: for its first attempt, or for another. */
   | { kind: "cancelled"; key: string; at: string | null; again: boolean }
   /** An attempt that does not count: snoozed until a time, or given back by a worker that stopped. */
-  | { kind: "released"; key: string; at: string; until: string | null }
+  | { kind: "released"; key: string; at: string | null; until: string | null }
   | { kind: "gap"; key: string; count: number }
   | { kind: "submitted"; key: string; at: string; runAfter: string | null };
 
-/** Attempts that say the same as the newer one above them. */
+/** What says the same as the newer one above it: attempts that ended alike, or snoozes. */
 export interface SameEvents {
   kind: "same";
   key: string;
-  events: AttemptEvent[];
+  events: TimelineEvent[];
 }
 
 const FOLD_FROM = 2; // fewer take no more room than the line that stands for them
@@ -86,7 +88,7 @@ export function folded(events: readonly TimelineEvent[]): (TimelineEvent | SameE
     const first = events[at] as TimelineEvent;
     let end = at + 1;
     while (end < events.length && isAlike(first, events[end])) end += 1;
-    const others = events.slice(at + 1, end) as AttemptEvent[];
+    const others = events.slice(at + 1, end);
     found.push(first);
     // Its key is that of the oldest: it stays when one more comes.
     if (others.length >= FOLD_FROM) found.push({ kind: "same", key: `same ${others.at(-1)?.key}`, events: others });
@@ -97,6 +99,7 @@ export function folded(events: readonly TimelineEvent[]): (TimelineEvent | SameE
 }
 
 function isAlike(one: TimelineEvent, other: TimelineEvent | undefined): boolean {
+  if (one.kind === "released") return other?.kind === "released" && one.until !== null && other.until !== null;
   if (one.kind !== "attempt" || other?.kind !== "attempt" || !one.error) return false;
   return one.state === other.state && lastLine(one.error) === lastLine(other.error);
 }
@@ -122,6 +125,12 @@ function attemptsOf(task: TaskDetail): Placed[] {
     if (index === 1 && missing > 0 && before?.attempt && entry.attempt) {
       found.push([at, { kind: "gap", key: "gap", count: missing }]);
     }
+    before = entry;
+    if (typeof entry.snoozed === "number") {
+      const until = entry.ended ? afterSeconds(entry.ended, entry.snoozed) : null;
+      found.push([at, { kind: "released", key: `snoozed ${entry.ended ?? index}`, at: entry.ended ?? null, until }]);
+      return;
+    }
     found.push([
       at,
       {
@@ -137,7 +146,6 @@ function attemptsOf(task: TaskDetail): Placed[] {
         final: last && isFinished(task) && task.status !== "completed",
       },
     ]);
-    before = entry;
   });
   return found;
 }
@@ -183,7 +191,10 @@ function latestOf(task: TaskDetail): Placed[] {
       const scheduled = task.waitingFor.find(({ cause }) => cause === "scheduled");
       return [
         ...releasedOf(task),
-        [now, scheduled ? next(task, "scheduled", scheduled.until) : next(task, "due", null)],
+        [
+          now,
+          scheduled ? next(task, "scheduled", scheduled.until) : next(task, task.waits > 0 ? "tasks" : "due", null),
+        ],
       ];
     }
     default:
@@ -191,15 +202,14 @@ function latestOf(task: TaskDetail): Placed[] {
   }
 }
 
-/** A waiting task whose latest attempt has left no entry in the history: it was snoozed, or given back. */
+/** A waiting task whose latest attempt has left no entry in the history was given back. */
 function releasedOf(task: TaskDetail): Placed[] {
   const begun = timeOf(task.lastAttemptAt);
   if (begun === null || timeOf(task.history.at(-1)?.started) === begun) return [];
-  const until = (timeOf(task.runAfter) ?? begun) > begun ? task.runAfter : null;
-  return [[timeOf(task.updatedAt) ?? begun, { kind: "released", key: "released", at: task.updatedAt, until }]];
+  return [[timeOf(task.updatedAt) ?? begun, { kind: "released", key: "released", at: task.updatedAt, until: null }]];
 }
 
-function next(task: TaskDetail, cause: "retry" | "scheduled" | "due", at: string | null): TimelineEvent {
+function next(task: TaskDetail, cause: NextCause, at: string | null): TimelineEvent {
   return { kind: "next", key: "next", cause, number: task.attempts + 1, at };
 }
 
@@ -263,6 +273,11 @@ function isBulk(detail: unknown): boolean {
 function copyIn(detail: unknown): string | null {
   if (typeof detail !== "object" || detail === null || !("copy" in detail)) return null;
   return typeof detail.copy === "string" ? detail.copy : null;
+}
+
+function afterSeconds(text: string, seconds: number): string | null {
+  const at = new Date((timeOf(text) ?? Number.NaN) + seconds * 1000);
+  return Number.isNaN(at.getTime()) ? null : at.toISOString();
 }
 
 function timeOf(text: string | null | undefined): number | null {

@@ -1,5 +1,14 @@
 import { Link } from "@tanstack/react-router";
-import { CalendarClock, CirclePause, Gauge, Hourglass, type LucideIcon, RotateCw, Server } from "lucide-react";
+import {
+  CalendarClock,
+  CirclePause,
+  Gauge,
+  Hourglass,
+  type LucideIcon,
+  RotateCw,
+  Server,
+  Workflow,
+} from "lucide-react";
 import type { ReactNode } from "react";
 import type { TaskDetail, WaitingReason } from "@/api/model";
 import { Card } from "@/components/card";
@@ -8,10 +17,12 @@ import { SafeText } from "@/components/safe-text";
 import { AbsoluteTime } from "@/components/times";
 import { useSession } from "@/hooks/use-session";
 import { Countdown } from "@/pages/task/countdown";
+import { LinkedTasks } from "@/pages/task/linked-tasks";
 
 type Cause = WaitingReason["cause"];
 
 const LOOKS: Record<Cause, { title: string; icon: LucideIcon }> = {
+  tasks: { title: "Waits for other tasks", icon: Workflow },
   paused: { title: "Paused", icon: CirclePause },
   no_worker: { title: "No worker handles it", icon: Server },
   scheduled: { title: "Scheduled for later", icon: CalendarClock },
@@ -28,14 +39,14 @@ export function WaitingPanel({ task }: { task: TaskDetail }) {
     <Card title="Why is it waiting?">
       <ul className="space-y-4">
         {task.waitingFor.map((reason) => (
-          <Reason key={`${reason.cause} ${reason.text}`} reason={reason} />
+          <Reason key={`${reason.cause} ${reason.text}`} reason={reason} task={task} />
         ))}
       </ul>
     </Card>
   );
 }
 
-function Reason({ reason }: { reason: WaitingReason }) {
+function Reason({ reason, task }: { reason: WaitingReason; task: TaskDetail }) {
   const { mayOperate } = useSession();
   const look = LOOKS[reason.cause];
   const Icon = look?.icon ?? Hourglass;
@@ -60,10 +71,17 @@ function Reason({ reason }: { reason: WaitingReason }) {
             </>
           )}
         </p>
+        {reason.cause === "tasks" && <Awaited task={task} />}
         <div className="text-dim">{adviceFor(reason.cause, mayOperate)}</div>
       </div>
     </li>
   );
+}
+
+/** Those that are not over come first; of very many the first are told, which may be over. */
+function Awaited({ task: { parents, waits } }: { task: TaskDetail }) {
+  const left = parents.tasks.filter(({ status }) => status !== "completed" && status !== "cancelled").slice(0, waits);
+  return <LinkedTasks label="Still to end" tasks={left} total={waits} />;
 }
 
 function adviceFor(cause: Cause, mayOperate: boolean): ReactNode {

@@ -1,4 +1,4 @@
-import { Ban, ChevronDown, RotateCw, Trash2, Undo2 } from "lucide-react";
+import { Ban, ChevronDown, FastForward, RotateCw, Trash2, Undo2 } from "lucide-react";
 import type { BulkAction, TaskPage } from "@/api/model";
 import { Button } from "@/components/button";
 import { Menu, MenuItem } from "@/components/menu";
@@ -13,13 +13,19 @@ export function AllMenu({ data, onAct }: { data: TaskPage; onAct: (action: BulkA
       label="All that match"
       trigger={
         <Button>
-          All {totalOf(data)} that match
+          <span>
+            All {totalOf(data)}
+            <span className="max-sm:sr-only"> that match</span>
+          </span>
           <ChevronDown className={icon} aria-hidden="true" />
         </Button>
       }
     >
       <MenuItem icon={<RotateCw className={icon} aria-hidden="true" />} onSelect={() => onAct("retry")}>
         Retry the failed…
+      </MenuItem>
+      <MenuItem icon={<FastForward className={icon} aria-hidden="true" />} onSelect={() => onAct("run-now")}>
+        Run the scheduled now…
       </MenuItem>
       <MenuItem icon={<Ban className={icon} aria-hidden="true" />} onSelect={() => onAct("cancel")}>
         Cancel the unfinished…

@@ -7,21 +7,25 @@ import { firstDue, latestRun } from "@/pages/tasks/ran";
 import { rangeOf } from "@/pages/tasks/range";
 
 function task(given: Partial<Task>): Task {
-  return { id: "1", version: 1, completedAt: null, cancelRequestedAt: null, history: [], ...given } as Task;
+  const none = { completedAt: null, cancelRequestedAt: null, runAfter: null, after: null };
+  return { id: "1", version: 1, ...none, history: [], ...given } as Task;
 }
 
 const OVER = "2030-01-01T00:01:00Z";
+const CUT = { on: "success", parents: ["2"], inputs: {}, delay: null, runAt: null, cutBy: "2" };
 
 it.each<[string, Task, BulkAction[]]>([
   ["pending", task({ status: "pending" }), ["cancel"]],
+  ["scheduled", task({ status: "pending", runAfter: OVER }), ["cancel", "run-now"]],
   ["processing", task({ status: "processing" }), ["cancel"]],
   ["asked to stop", task({ status: "processing", cancelRequestedAt: OVER }), []],
-  ["waiting for its retry", task({ status: "failed" }), ["retry", "cancel"]],
+  ["waiting for its retry", task({ status: "failed" }), ["retry", "cancel", "run-now"]],
   ["failed", task({ status: "failed", completedAt: OVER }), ["retry", "delete"]],
   ["completed", task({ status: "completed", completedAt: OVER }), ["delete"]],
   ["cancelled", task({ status: "cancelled", completedAt: OVER }), ["delete", "revive"]],
+  ["cut off", task({ status: "cancelled", completedAt: OVER, after: CUT }), ["delete"]],
 ])("a task that is %s", (_, given, allowed) => {
-  const all: BulkAction[] = ["retry", "cancel", "delete", "revive"];
+  const all: BulkAction[] = ["retry", "cancel", "delete", "revive", "run-now"];
   expect(all.filter((action) => obstacle(action, given) === null)).toEqual(allowed);
 });
 

@@ -1,7 +1,7 @@
 /** What may be done to a task, by its status; the server decides, this tells beforehand. */
 import type { BulkAction, Task } from "@/api/model";
 
-type Facts = Pick<Task, "status" | "completedAt" | "cancelRequestedAt">;
+type Facts = Pick<Task, "status" | "completedAt" | "cancelRequestedAt" | "runAfter" | "after">;
 
 /** Why it is not allowed now; null: it is. */
 export function obstacle(action: BulkAction, task: Facts): string | null {
@@ -14,9 +14,14 @@ export function obstacle(action: BulkAction, task: Facts): string | null {
     case "delete":
       return isOver(task) ? null : "Only finished tasks can be deleted. Cancel it first.";
     case "revive":
-      return task.status === "cancelled" ? null : `Only cancelled tasks can be revived; this one is ${task.status}.`;
+      if (task.status === "cancelled") return task.after?.cutBy ? FOLLOWS : null;
+      return `Only cancelled tasks can be revived; this one is ${task.status}.`;
+    case "run-now":
+      return waits(task) ? null : "It waits neither for its time nor for a retry.";
   }
 }
+
+const FOLLOWS = "It was cancelled because of another task. Retry or revive that one: this one comes back with it.";
 
 /** The same for several: null if it is allowed for one of them at least. */
 export function commonObstacle(action: BulkAction, tasks: readonly Facts[]): string | null {
@@ -29,7 +34,12 @@ export const NONE: Record<BulkAction, string> = {
   cancel: "None of them waits or runs: there is nothing to cancel.",
   delete: "None of them is finished: only finished tasks can be deleted.",
   revive: "None of them was cancelled: only cancelled tasks can be revived.",
+  "run-now": "None of them waits for its time or for a retry.",
 };
+
+function waits(task: Facts): boolean {
+  return (task.status === "pending" && task.runAfter !== null) || (task.status === "failed" && !isOver(task));
+}
 
 function isOver(task: Facts): boolean {
   return task.completedAt !== null;

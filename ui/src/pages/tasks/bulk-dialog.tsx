@@ -17,6 +17,9 @@ export interface BulkRequest {
   /** How many are selected, or match; null: not counted to the end. */
   size: number | null;
   onDone: () => void;
+  /** The question, and what happens, where there is more to say than of any tasks. */
+  title?: string;
+  what?: string;
 }
 
 const VERBS: Record<BulkAction, { verb: string; done: string; what: string }> = {
@@ -28,12 +31,13 @@ const VERBS: Record<BulkAction, { verb: string; done: string; what: string }> = 
     done: "Revived",
     what: "They wait again, due when they were due, with all their attempts.",
   },
+  "run-now": { verb: "Run now", done: "Made due now", what: "They are due at once; their attempts stay as they are." },
 };
 
 /** Says how many there are before anything is done, then does it until nothing is left. */
 export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose: () => void }) {
   const { action, filter, search, size, onDone } = request;
-  const { verb, done, what } = VERBS[action];
+  const { verb, done, what } = { ...VERBS[action], ...(request.what && { what: request.what }) };
   const [progress, setProgress] = useState<number | null>(null);
   const counted = useQuery({
     queryKey: ["bulk", action, filter],
@@ -60,7 +64,7 @@ export function BulkDialog({ request, onClose }: { request: BulkRequest; onClose
     <ConfirmDialog
       open
       onOpenChange={onClose}
-      title={search === null ? `${verb} the selected tasks?` : `${verb} all tasks that match?`}
+      title={request.title ?? (search === null ? `${verb} the selected tasks?` : `${verb} all tasks that match?`)}
       description={
         <>
           {search !== null && <Scope search={search} />}
@@ -110,7 +114,7 @@ const SEARCHED = [
   "endedAfter",
 ] as const satisfies (keyof BulkFilter)[];
 const PARTLY_COUNTED =
-  "Only the newest 50,000 tasks were searched for this number. The action goes on to the older ones that match.";
+  "Up to 20,000 of the newest tasks were searched for this number. The action goes on to the older ones that match.";
 
 /** Whether there is, or may be, something to do. */
 function any(found: BulkDone): boolean {

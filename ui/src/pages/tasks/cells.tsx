@@ -44,7 +44,7 @@ export function StatusCell({ task }: { task: ListedTask }) {
   const coming = until && Date.parse(until) > now(); // what is due waits for a worker, not for a time
   return (
     <span className="inline-flex items-center gap-2 whitespace-nowrap">
-      <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt} />
+      <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt} waits={task.waits} />
       {coming && <RelativeTime at={until} className="text-dim text-xs" />}
       {task.status === "processing" && task.cancelRequestedAt && <span className="text-dim text-xs">stopping</span>}
     </span>

@@ -38,7 +38,7 @@ export function NoMatch({ beyond, onFirst, onOlder, onClear }: NoMatchProps) {
         title="No task matches so far"
         actions={<Button onClick={onOlder}>Look at older tasks</Button>}
       >
-        A page of a search looks at 50,000 tasks. A status, a type or a time leaves fewer to look at.
+        A page of a search looks at up to 20,000 tasks. A status, a type or a time leaves fewer to look at.
       </EmptyState>
     );
   }

@@ -6,9 +6,10 @@ export interface Span {
   to: string | null;
 }
 
-/** The time it was to run at, as it was submitted; null for at once. A retry and a snooze move that time, which is then
+/** The time it was to run at, as it was submitted; null for at once, or after other tasks. A retry and a snooze move that time, which is then
  * later than an attempt that had begun. */
 export function firstDue(task: Task): string | null {
+  if (task.after) return null; // it became due when the last of them ended
   const begun = task.history[0]?.started ?? task.lastAttemptAt;
   return task.runAfter && begun && Date.parse(task.runAfter) > Date.parse(begun) ? null : task.runAfter;
 }

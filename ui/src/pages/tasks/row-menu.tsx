@@ -1,4 +1,4 @@
-import { Ban, Ellipsis, RotateCw, Trash2, Undo2 } from "lucide-react";
+import { Ban, Ellipsis, FastForward, RotateCw, Trash2, Undo2 } from "lucide-react";
 import type { Task } from "@/api/model";
 import { IconButton } from "@/components/button";
 import { Menu, MenuItem } from "@/components/menu";
@@ -34,6 +34,11 @@ export function RowMenu({ task }: { task: Task }) {
       >
         Cancel…
       </MenuItem>
+      {obstacle("run-now", task) === null && (
+        <MenuItem icon={<FastForward className={icon} aria-hidden="true" />} onSelect={() => act("run-now", task)}>
+          Run now
+        </MenuItem>
+      )}
       {obstacle("revive", task) === null && (
         <MenuItem icon={<Undo2 className={icon} aria-hidden="true" />} onSelect={() => act("revive", task)}>
           Revive

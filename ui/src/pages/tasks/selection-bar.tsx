@@ -1,4 +1,4 @@
-import { Ban, RotateCw, Trash2, Undo2, X } from "lucide-react";
+import { Ban, FastForward, RotateCw, Trash2, Undo2, X } from "lucide-react";
 import type { BulkAction, Task } from "@/api/model";
 import { Button, IconButton } from "@/components/button";
 import { commonObstacle } from "@/pages/tasks/allowed";
@@ -17,6 +17,7 @@ export interface SelectionBarProps {
 
 const ACTIONS = [
   { action: "retry", label: "Retry", icon: RotateCw },
+  { action: "run-now", label: "Run now", icon: FastForward },
   { action: "cancel", label: "Cancel", icon: Ban },
   { action: "revive", label: "Revive", icon: Undo2 },
   { action: "delete", label: "Delete", icon: Trash2 },

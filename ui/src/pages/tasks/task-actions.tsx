@@ -1,5 +1,5 @@
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useState } from "react";
-import { cancelTask, deleteTask, retryTask, reviveTask } from "@/api/actions";
+import { cancelTask, deleteTask, retryTask, reviveTask, runTaskNow } from "@/api/actions";
 import type { BulkAction, Task } from "@/api/model";
 import { ConfirmDialog } from "@/components/confirm-dialog";
 import { SafeText } from "@/components/safe-text";
@@ -8,7 +8,7 @@ import { BulkDialog, type BulkRequest } from "@/pages/tasks/bulk-dialog";
 import { shortId } from "@/pages/tasks/cells";
 
 interface TaskActions {
-  /** To one task: retried or revived at once, the others asked first. */
+  /** To one task: what can be undone is done at once, the others are asked first. */
   act: (action: BulkAction, task: Task) => void;
   /** To several: always counted and asked first. */
   actOnMany: (request: BulkRequest) => void;
@@ -33,17 +33,18 @@ export function TaskActionsProvider({ children }: { children: ReactNode }) {
   const [open, setOpen] = useState(false);
   const [many, setMany] = useState<BulkRequest | null>(null);
   const { mutate: retry } = useAction(retryTask, "toast", (_, id) => `Task ${shortId(id)} is due again.`);
-
   const { mutate: revive } = useAction(reviveTask, "toast", (_, id) => `Task ${shortId(id)} waits again.`);
+  const { mutate: runNow } = useAction(runTaskNow, "toast", (_, id) => `Task ${shortId(id)} is due now.`);
 
   const act = useCallback(
     (action: BulkAction, task: Task) => {
       if (action === "retry") return retry(task.id);
       if (action === "revive") return revive(task.id);
+      if (action === "run-now") return runNow(task.id);
       setSingle({ action, task });
       setOpen(true);
     },
-    [retry, revive],
+    [retry, revive, runNow],
   );
   const value = useMemo(() => ({ act, actOnMany: setMany }), [act]);
 

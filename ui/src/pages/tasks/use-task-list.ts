@@ -25,10 +25,12 @@ export function useTaskList(query: TaskQuery, view: string, enabled: boolean, bu
   const latest = useRef<readonly ListedTask[] | undefined>(undefined);
   latest.current = shown;
   const holds = busy && state !== "paused";
+  const there = shown !== undefined; // who was quicker than the list holds it once it is there
   useEffect(() => {
-    if (holds && latest.current) setHeld({ view, tasks: latest.current });
+    const tasks = there ? latest.current : undefined;
+    if (holds && tasks) setHeld((had) => (had?.view === view ? had : { view, tasks }));
     if (!holds) setHeld(null);
-  }, [holds, view]);
+  }, [holds, view, there]);
 
   const kept = held?.view === view && held.tasks.length > 0 ? held.tasks : null;
   const again = useQuery({

@@ -1,17 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { stringify } from "@/api/exact";
 import { auditQuery } from "@/api/queries";
 import { Card } from "@/components/card";
 import { ErrorState } from "@/components/error-state";
 import { Loading } from "@/components/loading";
-import { SafeText } from "@/components/safe-text";
-import { RelativeTime } from "@/components/times";
+import { AuditLine } from "@/pages/audit/audit-line";
 
 const SHOWN = 10;
 
-/** Who has done what to the type and to its tasks. */
+/** Who has done what to the type and to its tasks; a mass action is one line. */
 export function TypeAudit({ type }: { type: string }) {
-  const { data, error, refetch } = useQuery(auditQuery({ type, limit: SHOWN }));
+  const { data, error, refetch } = useQuery(auditQuery({ type, folded: true, limit: SHOWN }));
   return (
     <Card flush title="What operators did">
       {error && !data ? (
@@ -24,27 +22,10 @@ export function TypeAudit({ type }: { type: string }) {
         <ul aria-label="What operators did" className="divide-y">
           {data.entries.map((entry, at) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: entries have no other name
-            <li key={at} className="px-4 py-2">
-              <p className="flex flex-wrap gap-x-2">
-                <SafeText text={entry.actor} max={60} className="font-medium" />
-                <SafeText text={entry.action} max={60} />
-                <RelativeTime at={entry.at} className="text-dim" />
-              </p>
-              <SafeText
-                as="p"
-                text={detailOf(entry.detail)}
-                max={200}
-                className="truncate font-mono text-dim text-xs"
-              />
-            </li>
+            <AuditLine key={`${entry.at} ${at}`} entry={entry} />
           ))}
         </ul>
       )}
     </Card>
   );
-}
-
-function detailOf(detail: unknown): string {
-  const text = stringify(detail, 0);
-  return text === "{}" || text === "null" ? "" : text;
 }

@@ -130,7 +130,7 @@ function Known({ type }: { type: TaskType }) {
           <div className="min-w-0 space-y-4">
             <Card title="Limits and pause">
               <div className="space-y-3">
-                <Limits type={type} mayOperate={mayOperate} onLimits={() => setLimits(true)} />
+                <Limits type={type} mayOperate={mayOperate} onLimits={() => setLimits(true)} none="No limits." />
                 <div className="flex items-center justify-between gap-2">
                   <span>{type.paused ? "Paused: no worker starts one." : "Not paused."}</span>
                   {mayOperate && <Pause type={type} mayOperate />}

@@ -70,7 +70,10 @@ function Tasks({ label, tasks, note, empty }: TasksProps) {
           <li key={task.id} className="flex items-center gap-x-2 px-4 py-1 sm:gap-x-3">
             <IdCell task={task} />
             <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt ?? null} />
-            <RelativeTime at={task.completedAt ?? task.createdAt} className="min-w-0 grow truncate text-dim text-xs" />
+            <RelativeTime
+              at={task.completedAt ?? task.createdAt}
+              className="min-w-0 grow text-dim text-xs leading-tight"
+            />
             <span className="whitespace-nowrap font-medium" data-ran={task.runMs ?? ""}>
               {task.runMs == null ? "" : length(task.runMs)}
             </span>

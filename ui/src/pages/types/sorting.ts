@@ -20,9 +20,14 @@ export interface Sorting {
   descending: boolean;
 }
 
-/** A click on the same column turns it round; figures start with the highest. */
+/** Figures start with the highest. */
+export function firstSorting(column: Column): Sorting {
+  return { column, descending: COLUMNS[column].value !== null };
+}
+
+/** A click on the same column turns it round. */
 export function sortedBy(old: Sorting, column: Column): Sorting {
-  return { column, descending: old.column === column ? !old.descending : COLUMNS[column].value !== null };
+  return old.column === column ? { column, descending: !old.descending } : firstSorting(column);
 }
 
 export function sortTypes(types: readonly TaskType[], { column, descending }: Sorting): TaskType[] {

@@ -38,6 +38,7 @@ export function TypeName({ type }: { type: TaskType }) {
 
 /** Its queue, whether it is paused, and whether nobody works on it. */
 export function TypeState({ type }: { type: TaskType }) {
+  const waiting = type.counts.pending + type.counts.waiting;
   return (
     <>
       {type.queue && type.queue !== "default" && (
@@ -55,7 +56,7 @@ export function TypeState({ type }: { type: TaskType }) {
       {isStranded(type) && (
         <p className="flex items-start gap-1 text-failed text-xs">
           <TriangleAlert className="mt-0.5 size-3.5 shrink-0" aria-hidden="true" />
-          No live worker handles it, and {count(type.counts.pending + type.counts.waiting)} wait.
+          No live worker handles it, and {waiting === 1 ? "1 waits" : `${count(waiting)} wait`}.
         </p>
       )}
     </>
@@ -74,7 +75,7 @@ export function FigureLink({ figure }: { figure: Figure }) {
   );
 }
 
-export function Limits({ type, mayOperate, onLimits }: TypeProps) {
+export function Limits({ type, mayOperate, onLimits, none = "none" }: TypeProps & { none?: string }) {
   const rate = rateShown(type);
   const limited = rate.by !== null || type.concurrency != null;
   return (
@@ -90,7 +91,7 @@ export function Limits({ type, mayOperate, onLimits }: TypeProps) {
             {type.concurrency != null && <span className="block">{count(type.concurrency)} at once</span>}
           </>
         ) : (
-          <span className="text-faint">none</span>
+          <span className="text-faint">{none}</span>
         )}
       </span>
       {mayOperate && (

@@ -5,18 +5,27 @@ import { typesQuery } from "@/api/queries";
 import { Card } from "@/components/card";
 import { EmptyState } from "@/components/empty-state";
 import { ErrorState } from "@/components/error-state";
-import { Input } from "@/components/field";
+import { Input, Select } from "@/components/field";
 import { Loading } from "@/components/loading";
 import { PageHeader } from "@/components/page-header";
 import { HeaderCell, Table } from "@/components/table";
 import { useMedia } from "@/hooks/use-media";
 import { useSession } from "@/hooks/use-session";
 import { LimitsDialog } from "@/pages/types/limits-dialog";
-import { COLUMNS, type Column, isStranded, type Sorting, sortedBy, sortTypes } from "@/pages/types/sorting";
+import {
+  COLUMNS,
+  type Column,
+  firstSorting,
+  isStranded,
+  type Sorting,
+  sortedBy,
+  sortTypes,
+} from "@/pages/types/sorting";
 import { TypeCard } from "@/pages/types/type-card";
 import { TypeRow } from "@/pages/types/type-row";
 import { plural } from "@/text/number";
 
+const COLUMN_NAMES = Object.keys(COLUMNS) as Column[];
 const FILTER_FROM = 8;
 const LAST_HOUR = "Of the last hour: 95% took no longer";
 
@@ -24,7 +33,7 @@ export function TypesPage() {
   const { data, error, refetch } = useQuery(typesQuery);
   const { mayOperate } = useSession();
   const narrow = useMedia("(width < 78rem)");
-  const [sorting, setSorting] = useState<Sorting>({ column: "type", descending: false });
+  const [sorting, setSorting] = useState(firstSorting("type"));
   const [filter, setFilter] = useState("");
   const [limits, setLimits] = useState<string | null>(null);
   const openLimits = useCallback((type: string) => setLimits(type), []);
@@ -37,16 +46,33 @@ export function TypesPage() {
       <PageHeader
         title="Types"
         actions={
-          all.length >= FILTER_FROM && (
-            <Input
-              type="search"
-              aria-label="Filter types by name"
-              placeholder="Filter by name"
-              value={filter}
-              onChange={(event) => setFilter(event.target.value)}
-              className="w-52!"
-            />
-          )
+          <>
+            {narrow && all.length > 1 && (
+              <Select
+                aria-label="Order"
+                title="Order"
+                className="w-52"
+                value={sorting.column}
+                onChange={({ target }) => setSorting(firstSorting(target.value as Column))}
+              >
+                {COLUMN_NAMES.map((column) => (
+                  <option key={column} value={column}>
+                    {column === "type" ? "By name" : `${COLUMNS[column].label}, highest first`}
+                  </option>
+                ))}
+              </Select>
+            )}
+            {all.length >= FILTER_FROM && (
+              <Input
+                type="search"
+                aria-label="Filter types by name"
+                placeholder="Filter by name"
+                value={filter}
+                onChange={(event) => setFilter(event.target.value)}
+                className="w-52!"
+              />
+            )}
+          </>
         }
       >
         {stranded > 0 && (
@@ -74,7 +100,7 @@ export function TypesPage() {
           <Table label="Task types">
             <thead>
               <tr>
-                {(Object.keys(COLUMNS) as Column[]).map((column) => (
+                {COLUMN_NAMES.map((column) => (
                   <SortingHeader key={column} column={column} sorting={sorting} onSort={setSorting} />
                 ))}
                 <HeaderCell className="px-2!">Limits</HeaderCell>

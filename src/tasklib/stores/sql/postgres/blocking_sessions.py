@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tasklib.stores.sql.postgres.driver import PostgresDriver
-from tasklib.stores.sql.postgres.looks import fetch
+from tasklib.stores.sql.steps import Query, Steps
 from tasklib.stores.values import Finding
 
 OLD_TRANSACTION = timedelta(minutes=5)
@@ -37,8 +36,8 @@ class Blockers(NamedTuple):
     stops_readers: bool
 
 
-async def blockers(calls: PostgresDriver) -> Blockers:
-    rows = await fetch(calls, "blockers", calls.target.schema, LONG_WAIT)
+def blockers() -> Steps[Blockers]:
+    rows = yield Query("blockers", long_wait=LONG_WAIT)
     if not rows:
         well = Finding("ok", "locks", "nobody keeps others from the tables")
         return Blockers([well], stops_writers=False, stops_readers=False)
@@ -53,8 +52,8 @@ def _blocker(level: str, session: Session, whole: str | None, waiting: int) -> F
     return Finding(level, "locks", message, _end(session))
 
 
-async def old_transactions(calls: PostgresDriver) -> list[Finding]:
-    rows = await fetch(calls, "old_transactions", OLD_TRANSACTION, IDLE_TRANSACTION)
+def old_transactions() -> Steps[list[Finding]]:
+    rows = yield Query("old_transactions", old=OLD_TRANSACTION, idle=IDLE_TRANSACTION)
     if not rows:
         return [Finding("ok", "old transaction", "none is older than five minutes or has been idle for one")]
     return [
@@ -68,8 +67,9 @@ async def old_transactions(calls: PostgresDriver) -> list[Finding]:
     ]
 
 
-async def connections(calls: PostgresDriver) -> Finding:
-    return crowd(*(await fetch(calls, "connections"))[0])
+def connections() -> Steps[Finding]:
+    [row] = yield Query("connections")
+    return crowd(*row)
 
 
 def crowd(used: int, most: int, by: str) -> Finding:

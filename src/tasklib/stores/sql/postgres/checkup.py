@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.checkup import LEASE_ENDS_SOON, clock, leases, no_tables, unhandled, wrong_schema
+from tasklib.stores.checkup import clock
+from tasklib.stores.sql import doctor
 from tasklib.stores.sql.columns import TAKEN
 from tasklib.stores.sql.migrate import Migrations
-from tasklib.stores.sql.postgres import blocking_sessions
+from tasklib.stores.sql.postgres.blocking_sessions import Blockers, blockers, connections, old_transactions
 from tasklib.stores.sql.postgres.driver import PostgresDriver, transaction
-from tasklib.stores.sql.postgres.looks import fetch
-from tasklib.stores.sql.postgres.url import Connection
-from tasklib.stores.sql.steps import Query
+from tasklib.stores.sql.postgres.url import Connection, Target
+from tasklib.stores.sql.steps import Query, Steps
 from tasklib.stores.values import Finding
 
 _OLDEST_VERSION = 120000
@@ -21,37 +20,26 @@ _MANY_DEAD_ROWS = 100_000
 
 
 async def findings(calls: PostgresDriver, migrations: Migrations) -> list[Finding]:
-    found = await _server(calls)
-    found.append(await blocking_sessions.connections(calls))
-    found += await blocking_sessions.old_transactions(calls)
-    blockers = await blocking_sessions.blockers(calls)
-    found += blockers.findings
-    if blockers.stops_readers:  # us, too
+    found, in_the_way = await calls.read(lambda: _server(calls.target))
+    if in_the_way.stops_readers:  # us, too
         return [*found, Finding("error", "schema", "the tables are locked and were not looked at", "see locks")]
-    found += await _tables(calls, migrations)
-    if found[-1].subject == "leases" and not blockers.stops_writers:  # even to explain a claim takes its locks
+    found += await calls.read(lambda: _tables(calls.target, migrations))
+    if found[-1].subject == "leases" and not in_the_way.stops_writers:  # even to explain a claim takes its locks
         found.append(await _plan(calls))
     return found
 
 
-async def _tables(calls: PostgresDriver, migrations: Migrations) -> list[Finding]:
-    try:
-        there = await calls.read(migrations.check)
-    except SchemaMismatch as error:
-        return [wrong_schema(error)]
-    if not there:
-        return [no_tables()]
-    return [
-        Finding("ok", "schema", f"version {migrations.newest} in schema {calls.target.schema}"),
-        await _dead_rows(calls),
-        await _backlog(calls),
-        await _leases(calls),
-    ]
+def _tables(target: Target, migrations: Migrations) -> Steps[list[Finding]]:
+    schema = yield from doctor.tables(migrations, f" in schema {target.schema}")
+    if schema.level != "ok":
+        return [schema]
+    rows = yield Query("dead_rows")
+    return [schema, dead_rows(*rows[0]) if rows else dead_rows(0, 0, None), *(yield from doctor.queue())]
 
 
-async def _server(calls: PostgresDriver) -> list[Finding]:
+def _server(target: Target) -> Steps[tuple[list[Finding], Blockers]]:
     before = datetime.now(UTC).timestamp()  # noqa: TID251 - the one place where this machine's clock is the question
-    row = (await fetch(calls, "server"))[0]
+    [row] = yield Query("server")
     after = datetime.now(UTC).timestamp()  # noqa: TID251
     number, version, moment, standby, read_only = row
     found = []
@@ -63,12 +51,15 @@ async def _server(calls: PostgresDriver) -> list[Finding]:
     if standby or read_only:
         what = "a standby" if standby else "read-only"
         found.append(Finding("error", "writes", f"this server is {what}", "name the primary in the database URL"))
-    if calls.target.pgbouncer:
+    if target.pgbouncer:
         message = "behind a pooler that hands each transaction to another session: no wake-ups, workers poll"
         found.append(Finding("warning", "pooler", message, "let workers connect to the database directly"))
     else:
         found.append(Finding("ok", "pooler", "none: this is a direct connection"))
-    return found
+    found.append((yield from connections()))
+    found += yield from old_transactions()
+    in_the_way = yield from blockers()
+    return found + in_the_way.findings, in_the_way
 
 
 async def _plan(calls: PostgresDriver) -> Finding:
@@ -100,11 +91,6 @@ async def explain_claim(calls: PostgresDriver) -> str:
     return await calls.run(work)
 
 
-async def _dead_rows(calls: PostgresDriver) -> Finding:
-    rows: list[Any] = await fetch(calls, "dead_rows", calls.target.schema)
-    return dead_rows(*rows[0]) if rows else dead_rows(0, 0, None)
-
-
 def dead_rows(live: int, dead: int, vacuumed: datetime | None) -> Finding:
     last = f"{vacuumed:%Y-%m-%d %H:%M:%S} UTC" if vacuumed else "never"
     message = f"{dead:,} dead rows beside {live:,} live ones, last vacuum: {last}"
@@ -112,11 +98,3 @@ def dead_rows(live: int, dead: int, vacuumed: datetime | None) -> Finding:
         advice = "vacuum does not keep up: end old transactions, then VACUUM tasks"
         return Finding("warning", "dead rows", message, advice)
     return Finding("ok", "dead rows", message)
-
-
-async def _backlog(calls: PostgresDriver) -> Finding:
-    return unhandled([row[0] for row in await fetch(calls, "unhandled", calls.offset)])
-
-
-async def _leases(calls: PostgresDriver) -> Finding:
-    return leases(*(await fetch(calls, "leases", calls.offset, timedelta(seconds=LEASE_ENDS_SOON)))[0])

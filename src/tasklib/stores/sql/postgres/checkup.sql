@@ -6,7 +6,7 @@ SELECT
     current_setting('server_version'),
     clock_timestamp(),
     pg_is_in_recovery(),
-    current_setting('transaction_read_only')::boolean;
+    current_setting('transaction_read_only')::boolean
 
 -- name: connections
 -- How many there are, how many there may be, and who has the most.
@@ -15,19 +15,19 @@ SELECT
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
     mode() WITHIN GROUP (ORDER BY coalesce(nullif(application_name, ''), 'unnamed'))
 FROM pg_catalog.pg_stat_activity
-WHERE backend_type = 'client backend';
+WHERE backend_type = 'client backend'
 
 -- name: old_transactions
--- Those that began $1 ago, and those in which nothing has happened for $2. The oldest is first.
+-- Those that began `:old` ago, and those in which nothing has happened for `:idle`. The oldest is first.
 SELECT pid, application_name, usename, state, xact_start
 FROM pg_catalog.pg_stat_activity
 WHERE backend_type = 'client backend' AND datname = current_database() AND pid <> pg_backend_pid()
   AND (
-    xact_start < clock_timestamp() - $1::interval
-    OR state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - $2::interval
+    xact_start < clock_timestamp() - :old::interval
+    OR state LIKE 'idle in transaction%' AND state_change < clock_timestamp() - :idle::interval
   )
 ORDER BY xact_start
-LIMIT 10;
+LIMIT 10
 
 -- name: blockers
 -- Who keeps others from our tables: whoever has locked one of them whole, and whoever others with locks there wait for.
@@ -35,7 +35,7 @@ LIMIT 10;
 WITH ours AS (
     SELECT c.oid, c.relname
     FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = $1 AND c.relname IN (
+    WHERE n.nspname = {schema_name} AND c.relname IN (
         'tasks', 'task_workers', 'task_controls', 'task_counts', 'task_tokens', 'task_audit', 'task_migrations'
     )
 ),
@@ -72,15 +72,15 @@ WHERE pid <> pg_backend_pid() AND pid NOT IN (SELECT waiting FROM waits)
     pid IN (SELECT pid FROM whole WHERE granted)
     OR pid IN (SELECT pid FROM waits)
        -- Others wait for every transaction now and then. Not for one that does nothing, nor for this long.
-       AND (state LIKE 'idle in transaction%' OR xact_start < clock_timestamp() - $2::interval)
+       AND (state LIKE 'idle in transaction%' OR xact_start < clock_timestamp() - :long_wait::interval)
   )
 ORDER BY xact_start
-LIMIT 10;
+LIMIT 10
 
 -- name: dead_rows
 SELECT n_live_tup, n_dead_tup, greatest(last_vacuum, last_autovacuum)
 FROM pg_catalog.pg_stat_user_tables
-WHERE schemaname = $1 AND relname = 'tasks';
+WHERE schemaname = {schema_name} AND relname = 'tasks'
 
 -- name: unhandled
 -- Names that no live worker has registered, with something that waits and is due: ready, found by jumping through the
@@ -97,23 +97,12 @@ SELECT name FROM (
     UNION
     SELECT name FROM {schema}.tasks
     WHERE NOT ready AND state IN ('pending', 'failed') AND completed_at IS NULL
-      AND coalesce(next_retry_at, scheduled_at) <= statement_timestamp() + $1::interval
+      AND coalesce(next_retry_at, scheduled_at) <= statement_timestamp() + :offset::interval
 ) AS n
 WHERE name IS NOT NULL AND NOT EXISTS (
     SELECT FROM {schema}.task_workers w
     WHERE n.name = ANY (w.names) AND w.stopped_at IS NULL
-      AND w.seen_at > statement_timestamp() + $1::interval - interval '1 minute'
+      AND w.seen_at > statement_timestamp() + :offset::interval - interval '1 minute'
 )
 ORDER BY name
-LIMIT 100;
-
--- name: leases
--- Those that have ended, and those that end within $2.
-SELECT
-    count(*) FILTER (WHERE locked_until <= statement_timestamp() + $1::interval),
-    count(*) FILTER (
-        WHERE locked_until > statement_timestamp() + $1::interval
-          AND locked_until <= statement_timestamp() + $1::interval + $2::interval
-    )
-FROM {schema}.tasks
-WHERE state = 'running';
+LIMIT 100

@@ -108,36 +108,3 @@ WITH waiting AS MATERIALIZED (
 )
 SELECT {columns} FROM (SELECT) AS one LEFT JOIN seen ON true LEFT JOIN claimed ON true
 ORDER BY priority DESC, created_at, id
-
--- name: claim_by_id
--- If it is due, at the version that was seen, and not paused; where a limit concerns it, only `under_limits`.
-UPDATE {schema}.tasks t SET
-    state = 'running',
-    worker_id = :worker_id::text,
-    locked_until = clock.now + :lease::interval,
-    started_at = clock.now,
-    updated_at = clock.now,
-    next_retry_at = NULL,
-    cancel_requested_at = NULL,
-    ready = false,
-    unique_key = CASE WHEN unique_until <> 'started' THEN unique_key END,
-    version = version + 1
-FROM (SELECT {now} AS now) AS clock
-WHERE id = :id::uuid AND version = :version::int AND state IN ('pending', 'failed') AND completed_at IS NULL
-  AND coalesce(next_retry_at, scheduled_at) <= clock.now
-  AND NOT EXISTS (
-      SELECT FROM {schema}.task_controls c
-      WHERE c.name IN ('', t.name) AND (c.paused OR (c.limited AND NOT :under_limits::boolean))
-  )
-RETURNING {columns}
-
--- name: claims_of_worker
-SELECT {columns} FROM {schema}.tasks
-WHERE state = 'running' AND worker_id = :worker_id::text
-ORDER BY priority DESC, created_at, id
-
--- name: count_running
--- Under the empty name, if it is asked for, all of them.
-SELECT name, count(*) FROM {schema}.tasks WHERE state = 'running' AND name = ANY (:names::text[]) GROUP BY name
-UNION ALL
-SELECT '', count(*) FROM {schema}.tasks WHERE state = 'running' AND '' = ANY (:names::text[])

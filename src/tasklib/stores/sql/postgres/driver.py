@@ -14,13 +14,13 @@ from typing import TypeVar
 import asyncpg
 
 from tasklib.core.errors import StoreBusy, StoreClosed, StoreError, StoreRefused, StoreUnavailable, TaskLibError
-from tasklib.stores.sql.columns import TASK
+from tasklib.stores.sql.columns import TASK_ROW
 from tasklib.stores.sql.dialect import column_list, fill, load
 from tasklib.stores.sql.postgres import external
 from tasklib.stores.sql.postgres.deadlines import Deadline, Deadlines
 from tasklib.stores.sql.postgres.failures import Remedy, connection_limit, remedy, translate, why_read_only
 from tasklib.stores.sql.postgres.pool import Pool
-from tasklib.stores.sql.postgres.statements import Statements
+from tasklib.stores.sql.postgres.statements import SPELLINGS, Statements
 from tasklib.stores.sql.postgres.url import Connection, Target, connect
 from tasklib.stores.sql.steps import BEGIN, Play, Steps
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 log = logging.getLogger("tasklib.stores")
 
-_QUERIES = load("tasklib.stores.sql.postgres")
+QUERIES = load("tasklib.stores.sql.postgres", SPELLINGS)
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 1.0
 _NO_OFFSET = timedelta(0)
@@ -228,8 +228,8 @@ async def _block(connection: Connection, timeout: float | None, begin: str) -> A
         await connection.execute(begin)
         try:
             yield
-        except asyncpg.PostgresError:
-            # Refused by the server, which is there. After anything else the connection is given up.
+        except (asyncpg.PostgresError, TaskLibError):
+            # Refused by the server, which is there, or by us. After anything else the connection is given up.
             if not connection.is_closed():
                 await connection.execute("ROLLBACK")
             raise
@@ -239,16 +239,13 @@ async def _block(connection: Connection, timeout: float | None, begin: str) -> A
 def render(target: Target) -> dict[str, str]:
     """The queries with names of this schema filled in: once, when the store is made. All are checked identifiers."""
     names = {
-        "new_rows": _QUERIES["new_rows"],
-        "wake_worker": _QUERIES["wake_worker"],
-        "missed": _QUERIES["missed"],
-        "task_columns": column_list(TASK),
+        "task_columns": column_list(TASK_ROW),
         "schema": target.quoted_schema,
         "schema_name": f"'{target.schema}'",
         "work_channel": f"'{target.work_channel}'",
         "done_channel": f"'{target.done_channel}'",
     }
-    return {name: fill(text, names) for name, text in _QUERIES.items()}
+    return {name: fill(text, names) for name, text in QUERIES.items()}
 
 
 def _return(pool: Pool, connection: Connection, error: BaseException) -> None:
@@ -256,7 +253,7 @@ def _return(pool: Pool, connection: Connection, error: BaseException) -> None:
     if isinstance(error, asyncpg.InvalidCachedStatementError):
         connection.kept.clear()
     whole = (
-        isinstance(error, (asyncpg.PostgresError, asyncpg.InterfaceError, StoreError))
+        isinstance(error, (asyncpg.PostgresError, asyncpg.InterfaceError, TaskLibError))
         and remedy(error) is not Remedy.RECONNECT
         and not connection.is_closed()
         and not connection.is_in_transaction()

@@ -12,8 +12,9 @@ from uuid import UUID
 
 from tasklib.core.decide import Change
 from tasklib.core.errors import TaskConflict
+from tasklib.core.flows import After, Parent
 from tasklib.core.task import Claim, Task
-from tasklib.stores.sql import settle
+from tasklib.stores.sql import flows, settle
 from tasklib.stores.sql.columns import CLAIM, GUARD, TASK
 from tasklib.stores.sql.postgres.driver import PostgresDriver
 from tasklib.stores.sql.steps import Query, Steps
@@ -36,7 +37,15 @@ class Inside:
 
     def claim(self, task_id: UUID, worker_id: str, lease_seconds: float) -> Claim | Awaitable[Claim | None] | None:
         """A task that was just submitted, if it is due."""
-        return self._play(self._taking(task_id, 0, worker_id, lease_seconds))
+        return self._play(self._taking_newest(task_id, worker_id, lease_seconds))
+
+    def parents(self, ids: Sequence[UUID]) -> list[Parent] | Awaitable[list[Parent]]:
+        """What became of tasks that others wait for."""
+        return self._play(flows.parents(ids))
+
+    def after_of(self, task_id: UUID) -> After | Awaitable[After | None] | None:
+        """All that a task waits for."""
+        return self._play(flows.after_of(task_id))
 
     def settle(self, change: Change) -> Awaitable[None] | None:
         return self._play(self._settling(change))
@@ -51,6 +60,11 @@ class Inside:
     def _claiming(self, names: Sequence[str], worker_id: str, lease_seconds: float) -> Steps[Claim | None]:
         for task_id, version in (yield Query("next_inside", GUARD, names=list(names))):
             return (yield from self._taking(task_id, version, worker_id, lease_seconds))
+        return None
+
+    def _taking_newest(self, task_id: UUID, worker_id: str, lease_seconds: float) -> Steps[Claim | None]:
+        for task in (yield from self._looking(None, task_id)):
+            return (yield from self._taking(task_id, task.version, worker_id, lease_seconds))
         return None
 
     def _taking(self, task_id: UUID, version: int, worker_id: str, lease_seconds: float) -> Steps[Claim | None]:

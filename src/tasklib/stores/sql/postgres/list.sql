@@ -10,14 +10,17 @@ CROSS JOIN LATERAL (
     {order} LIMIT :top
 ) AS f
 
--- name: where_ids
-t.id = ANY (:ids::uuid[])
-
--- name: where_names
-t.name = ANY (:names::text[])
-
--- name: where_states
-t.state = ANY (:states::text[])
+-- name: count_finished
+SELECT count(*) FROM (
+    SELECT 1
+    FROM unnest(:kind_names::text[], :kind_states::text[]) AS k (name, state)
+    CROSS JOIN LATERAL (
+        SELECT 1 FROM {schema}.tasks AS t
+        WHERE t.completed_at IS NOT NULL AND t.name = k.name AND t.state = k.state AND t.id BETWEEN :low AND :high
+        LIMIT :top
+    ) AS f
+    LIMIT :top
+) AS finished
 
 -- name: where_tags
 -- `:tags` are pairs of a key and the values that it may have. A value is there as a whole, or not at all.

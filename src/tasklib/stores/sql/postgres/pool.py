@@ -1,7 +1,9 @@
 """Connections of one event loop: few, handed out newest first, closed when idle.
 
 asyncpg's own pool wraps each connection and resets it with a round trip on each release. Nothing here needs that: no
-statement of ours leaves session state behind, and a connection whose call did not end well is not used again.
+statement of ours leaves session state behind, and a connection whose call did not end well is not used again. With
+`reset=` and without the round trip it still makes a task for each release: taking a connection and giving it back took
+51 microseconds of processor time, and 1.4 here. Nor can a connection of its own listen and serve calls.
 """
 
 from __future__ import annotations

@@ -4,9 +4,53 @@
 
 -- name: complete
 -- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
--- too. How long it waited is known of a first attempt only: a claim forgets when a retry was due.
+-- too. What others wait for is not among them.
 WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
+    {completing} AND t.feeds IS NULL
+    {completed}
+), {count_completed}
+SELECT
+    {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts, '{}'::text[] AS unseen
+FROM (SELECT count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END) FROM done) AS told
+
+-- name: complete_feeding
+-- The same for what others wait for, which it releases. A task that was linked while this waited for the parent's lock
+-- is named by the parent, and not to be seen by this statement: another has to look.
+WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
+    {completing}
+    {completed}
+), {count_completed}, fed AS MATERIALIZED (
+    SELECT child, count(*)::int AS number
+    FROM done CROSS JOIN LATERAL (SELECT DISTINCT unnest(done.feeds)) AS f (child)
+    GROUP BY child
+), locked AS MATERIALIZED (
+    -- In one order for everybody: two that end at once wait for each other and do not deadlock.
+    SELECT t.id, f.number FROM (SELECT child, number FROM fed ORDER BY child) AS f
+    CROSS JOIN LATERAL (SELECT id FROM {schema}.tasks WHERE id = f.child FOR NO KEY UPDATE) AS t
+), released AS (
     UPDATE {schema}.tasks t SET
+        waits = greatest(t.waits - locked.number, 0),
+        updated_at = clock.now,
+        (scheduled_at, ready) = (
+            SELECT
+                CASE WHEN free THEN due ELSE t.scheduled_at END,
+                CASE WHEN free THEN t.state = 'pending' AND due <= clock.now ELSE t.ready END
+            FROM (SELECT t.waits <= locked.number AND t.state IN ('pending', 'cancelled') AS free, {own_due} AS due) AS w
+        )
+    FROM clock, locked
+    WHERE t.id = locked.id AND t.waits > 0
+    RETURNING t.name, t.ready
+)
+SELECT
+    {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts,
+    ARRAY(SELECT child::text FROM fed EXCEPT SELECT id::text FROM locked) AS unseen
+FROM
+    (SELECT count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END) FROM done) AS told,
+    (SELECT count(CASE WHEN {somebody_listens} THEN pg_notify({work_channel}, '=' || name)::text END)
+     FROM (SELECT DISTINCT name FROM released WHERE ready) AS names) AS woken
+
+-- name: completing
+UPDATE {schema}.tasks t SET
         state = 'completed',
         version = t.version + 1,
         updated_at = clock.now,
@@ -22,28 +66,44 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
         ready = false
     FROM clock, batch b
     WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
-    RETURNING
-        t.id, t.name, t.awaited, b.run_ms, b.bucket, CASE
-            WHEN t.retry_count = 0 THEN greatest(0, 1000 * extract(epoch FROM t.started_at - t.scheduled_at))::bigint
-        END AS waited_ms
+
+-- name: completed
+RETURNING t.id, t.name, t.awaited, t.feeds, b.run_ms, b.bucket, b.waited_ms
+
+-- name: count_completed
+ended AS MATERIALIZED (
+    -- Many rows are grouped once, and few twice.
+    SELECT
+        name, bucket, count(*) AS number, sum(run_ms) AS run_ms,
+        {waited_bucket} AS waited_bucket, count(waited_ms) AS waited, sum(waited_ms) AS waited_ms
+    FROM done
+    GROUP BY name, bucket, waited_bucket
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
-    SELECT date_trunc('minute', statement_timestamp() + :offset::interval), name, 'completed', bucket, count(*), sum(run_ms)
-    FROM done
+    SELECT
+        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'completed', bucket, sum(number), sum(run_ms)
+    FROM ended
     GROUP BY name, bucket
     UNION ALL
     SELECT
-        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'waited', {waited_bucket}, count(*),
+        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'waited', waited_bucket, sum(waited),
         sum(waited_ms)
-    FROM done
-    WHERE waited_ms IS NOT NULL
-    GROUP BY name, 4
+    FROM ended
+    WHERE waited > 0
+    GROUP BY name, waited_bucket
 )
-SELECT {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts
-FROM (SELECT count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END) FROM done) AS told
+
+-- name: somebody_listens
+EXISTS (
+            SELECT FROM {schema}.task_workers
+            WHERE listening AND stopped_at IS NULL
+              AND seen_at > statement_timestamp() + :offset::interval - interval '1 minute'
+        )
 
 -- name: settle
--- What was asked to stop, and has not completed, is cancelled: the row itself is looked at, behind any wait for its lock.
+-- The end of what others wait for, and an operator's way back from it, are written only by those who see to the others
+-- as well (`feeding`). What was asked to stop, and has not completed, is cancelled: the row itself is looked at, behind any
+-- wait for its lock.
 WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     UPDATE {schema}.tasks t SET
         version = t.version + 1,
@@ -94,15 +154,14 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
       AND (b.version IS NULL OR t.version = b.version)
       AND t.worker_id IS NOT DISTINCT FROM b.worker_id
       AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
+      AND (:feeding::boolean OR CASE
+          WHEN b.leaves IS NOT NULL THEN t.feeds IS NULL AND t.waits = 0
+          WHEN b.terminal OR (t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL) THEN t.feeds IS NULL
+          ELSE true
+      END)
     RETURNING
         t.id, t.name, t.awaited, t.ready, t.state, t.completed_at IS NOT NULL AS terminal, b.leaves, b.run_ms, b.bucket,
-        CASE
-            -- What goes on, or was stopped, has counted this attempt.
-            WHEN b.worker_id IS NOT NULL AND t.retry_count = CASE
-                WHEN t.state = 'cancelled' OR t.completed_at IS NULL THEN 1 ELSE 0
-            END
-            THEN greatest(0, 1000 * extract(epoch FROM t.started_at - t.scheduled_at))::bigint
-        END AS waited_ms
+        b.waited_ms
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
     SELECT
@@ -124,15 +183,12 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     WHERE leaves IS NOT NULL
     GROUP BY name, leaves
 )
-SELECT {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts
+SELECT
+    {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts, '{}'::text[] AS unseen
 FROM (
     SELECT
         count(CASE WHEN awaited AND terminal THEN pg_notify({done_channel}, id::text)::text END),
-        count(CASE WHEN ready AND EXISTS (
-            SELECT FROM {schema}.task_workers
-            WHERE listening AND stopped_at IS NULL
-              AND seen_at > statement_timestamp() + :offset::interval - interval '1 minute'
-        ) THEN pg_notify({work_channel}, '=' || name)::text END)
+        count(CASE WHEN ready AND {somebody_listens} THEN pg_notify({work_channel}, '=' || name)::text END)
     FROM done
 ) AS told
 

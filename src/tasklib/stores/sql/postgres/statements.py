@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from tasklib.core.column_batch import ColumnBatch
+from tasklib.core.decide import LATENCY_BOUNDS_MS
+from tasklib.core.flows import NEVER
 from tasklib.stores.sql.columns import (
     CLAIM,
     CREATED_AT,
     NO_PREFETCH,
     REPLACED,
     ROW_COUNT,
-    WAITED_BUCKET,
     Kind,
     Shape,
     new_columns,
@@ -32,6 +33,13 @@ _COUNTED = "WITH written AS ({statement} RETURNING 1) SELECT count(*) FROM writt
 """How many rows a statement wrote, as a row."""
 _NOW = "clock_timestamp() + :offset::interval"
 _LOST = "coalesce(history -> {} -> 'lost' = 'true', false)"
+SPELLINGS = {
+    "in_ids": "= ANY ({}::uuid[])",
+    "in_texts": "= ANY ({}::text[])",
+    # No clock that runs on while the statement does: the planner would use no index for it.
+    "later": "statement_timestamp() + :offset::interval + {}::interval",
+    "lease_later": "statement_timestamp() + :offset::interval + {}::interval",
+}
 _INDEXES = (
     "by_id",
     "by_ready",
@@ -41,6 +49,11 @@ _INDEXES = (
     "by_finished",
     "by_ended",
     "by_idempotency",
+    "by_flow",
+)
+_KEPT_FEEDS = (
+    "CASE WHEN b.feeds IS NOT NULL "
+    "THEN ARRAY(SELECT child::uuid FROM jsonb_array_elements_text(b.feeds) AS f (child)) END"
 )
 _NAMES = {
     "now": _NOW,
@@ -48,15 +61,29 @@ _NAMES = {
     "is_ready": "t.ready",
     "is_not_ready": "NOT t.ready",
     "given_names": "(SELECT unnest(:names::text[]) AS name)",
+    "never": f"'{NEVER.isoformat()}'::timestamptz",
+    "feeds_json": "to_jsonb(feeds)",
+    "result_value": "CAST(result -> 'value' AS text)",
+    "kept_feeds": _KEPT_FEEDS,
     # The planner cannot be told which index to use, but what it may not look at from outside it serves by itself.
     "fence": "OFFSET 0",
+    "for_update": "FOR UPDATE",
+    "lease_end": "clock.now + :lease::interval",
+    "step_of_minute": "to_timestamp(floor(extract(epoch FROM minute) / :step) * :step)",
+    "first_started_ms": "(1000 * extract(epoch FROM min(started_at)))::bigint",
     **dict.fromkeys(_INDEXES, ""),
     "claim_columns": column_list(CLAIM),
     "no_prefetch": NO_PREFETCH,
-    "waited_bucket": WAITED_BUCKET,
+    "waited": "greatest(0, 1000 * date_part('epoch', started_at - scheduled_at))::bigint",
+    # As `bucket_of` has it: the bounds that are below.
+    "waited_bucket": f"width_bucket(waited_ms - 1, ARRAY{list(LATENCY_BOUNDS_MS)}::bigint[])",
     "error_end": f"right(coalesce(error, ''), {ERROR_END})",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
+    "in_flow": (
+        "jsonb_strip_nulls(jsonb_build_object('id', flow_id, 'after', after, "
+        "'feeds', nullif(feeds IS NOT NULL, false)))"
+    ),
 }
 _TYPES = {kind: kind.value for kind in Kind} | {Kind.JSON_TEXT: "jsonb"}
 _READ: dict[Kind, Callable[[Any], Any]] = {Kind.JSON: json_value}
@@ -130,18 +157,18 @@ class Statements:
             statement = (None if query.parts else self._made.get(query.name)) or self.statement(query)
         elif query.shape in (ROW_COUNT, CREATED_AT) and len(batch.rows) == 1:
             statement = self._made.get((query.name,)) or self.statement(query, ())
-            given.update(zip(batch.shape.batch_names, batch.rows[0], strict=True))
+            given.update(zip(batch.shape.batch_names, batch.rows[0], strict=False))
         elif type(batch.rows) is ColumnBatch and _is_short(batch.shape, batch.rows):
             differing = batch.rows.columns
             statement = self._made.get((query.name, *differing)) or self.statement(query, tuple(differing))
-            given.update(zip(batch.shape.batch_names, batch.rows.first, strict=True))
+            given.update(zip(batch.shape.batch_names, batch.rows.first, strict=False))
             for name, column in differing.items():
                 is_json = batch.shape.columns[name] is Kind.JSON_TEXT
                 given[f"batch_{name}"] = f"[{','.join(column)}]" if is_json else column
         else:
             statement = self._made.get(query.name) or self.statement(query)
             columns = zip(*batch.rows, strict=True) if batch.rows else [()] * len(batch.shape.names)
-            given.update(zip(batch.shape.batch_names, columns, strict=True))
+            given.update(zip(batch.shape.batch_names, columns, strict=False))
         return statement, [given[name] for name in statement.parameters]
 
     def statement(self, query: Query, differing: tuple[str, ...] | None = None) -> Statement:
@@ -155,7 +182,8 @@ class Statements:
         if query.batch is not None:
             shape = query.batch.shape
             names["batch"] = _batch(shape) if differing is None else _alike(shape, differing)
-            names |= {"new_columns": new_columns(shape), "replaced": REPLACED}
+            written = new_columns(shape)
+            names |= {"new_columns": written, "new_values": written.replace("feeds", _KEPT_FEEDS), "replaced": REPLACED}
         text, parameters = numbered(fill(composed(self._sql, query.name, query.parts or {}), names | _NAMES), "$")
         if self._any_driver:
             text = _JSON_PARAMETER.sub(r"\1::text\2::jsonb\2", text)

@@ -2,16 +2,16 @@
 -- a lock that all databases of the server share.
 
 -- name: new_rows
--- What both inserts have in common.
+-- What all inserts have in common.
 INSERT INTO {schema}.tasks ({new_columns}, state, scheduled_at, created_at, updated_at, ready)
 SELECT
-    {new_columns},
+    {new_values},
     'pending',
     coalesce(run_at, statement_timestamp() + :offset::interval + coalesce(delay_seconds, 0) * interval '1 second'),
     statement_timestamp() + :offset::interval,
     statement_timestamp() + :offset::interval,
     coalesce(run_at <= statement_timestamp() + :offset::interval, coalesce(delay_seconds, 0) <= 0)
-FROM batch
+FROM batch b
 
 -- name: wake_worker
 -- Tells of `:wake`, a name, or of all types where it is empty, if somebody listens and it is due soon. Never true.
@@ -21,18 +21,10 @@ WHERE :wake::text IS NOT NULL AND listening AND stopped_at IS NULL
   AND seen_at > statement_timestamp() + :offset::interval - interval '1 minute'
   AND coalesce(:due_at::timestamptz <= statement_timestamp() + :offset::interval + interval '1 minute', true)
 
--- name: insert
+-- name: workers_told
 -- The look at the workers is a condition that always holds, asked once for all rows: for a RETURNING the server would
 -- keep an answer and send it, and the client read it.
-WITH {batch}
-{new_rows}
-WHERE ({wake_worker} LIMIT 1) IS NOT TRUE
-
--- name: insert_dated
-WITH {batch}
-{new_rows}
-WHERE ({wake_worker} LIMIT 1) IS NOT TRUE
-RETURNING {columns}
+({wake_worker} LIMIT 1) IS NOT TRUE
 
 -- name: insert_keyed
 -- Those that were stored, and those whose key was taken before. Rows whose key another transaction took meanwhile are
@@ -54,24 +46,12 @@ SELECT t.id, t.idempotency_key FROM batch b JOIN {schema}.tasks t ON t.idempoten
 SELECT t.id, t.idempotency_key
 FROM unnest(:keys::text[]) AS k (idempotency_key) JOIN {schema}.tasks t ON t.idempotency_key = k.idempotency_key
 
--- name: insert_unique
--- Those that were stored. What a key or an id of another keeps out is looked at afterwards.
-WITH {batch}
-{new_rows}
-WHERE ({wake_worker} LIMIT 1) IS NOT TRUE
-ORDER BY name, unique_key, id
-ON CONFLICT DO NOTHING
-RETURNING id
-
 -- name: lock_unique
 SELECT {columns}
 FROM unnest(:names::text[], :keys::text[]) AS wanted (wanted_name, wanted_key)
     JOIN {schema}.tasks t ON t.name = wanted_name AND t.unique_key = wanted_key
 ORDER BY t.name, t.unique_key
 FOR UPDATE OF t
-
--- name: clear_unique
-UPDATE {schema}.tasks SET unique_key = NULL WHERE id = ANY (:ids::uuid[])
 
 -- name: replace_unique
 -- What waits for a retry keeps its time.
@@ -91,5 +71,5 @@ FROM (
     FROM batch
 ) AS b
 WHERE t.id = b.id AND t.state IN ('pending', 'failed') AND t.completed_at IS NULL
-  AND ({wake_worker} LIMIT 1) IS NOT TRUE
+  AND {workers_told}
 RETURNING t.id

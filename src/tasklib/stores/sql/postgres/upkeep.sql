@@ -14,52 +14,26 @@ SELECT asked.id FROM asked, told
 
 -- name: delete
 -- The counters follow by the table's trigger. What is written with coalesce, here and below, is so that no index of
--- finished tasks seems to serve it: by id is the way.
-WITH {batch}
-DELETE FROM {schema}.tasks t USING batch b
-WHERE t.id = b.id AND t.version = b.version AND coalesce(t.completed_at, 'infinity') < 'infinity'
-RETURNING t.id, t.version
+-- finished tasks seems to serve it: by id is the way. Of young ones it is remembered: their submit may be repeated.
+WITH {batch}, gone AS (
+    DELETE FROM {schema}.tasks t USING batch b
+    WHERE t.id = b.id AND t.version = b.version AND coalesce(t.completed_at, 'infinity') < 'infinity' AND {not_awaited}
+    RETURNING t.id, t.version, t.created_at
+), remembered AS (
+    INSERT INTO {schema}.task_steps (task_id, name, value, at)
+    SELECT id, 'deleted', 'null', {now} FROM gone WHERE created_at > {now} + :young::interval
+    ON CONFLICT DO NOTHING
+)
+SELECT id, version FROM gone
 
--- name: existing
-SELECT id FROM {schema}.tasks WHERE id = ANY (:ids::uuid[])
-
--- name: prunable
--- In one stretch of the primary key.
-SELECT id FROM (
-    SELECT id, state, completed_at FROM {schema}.tasks WHERE id >= :start::uuid ORDER BY id LIMIT :stretch
-) AS stretch
-WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
-ORDER BY id
-LIMIT :limit
-
--- name: stretch_end
-SELECT id FROM {schema}.tasks WHERE id >= :start::uuid ORDER BY id LIMIT 1 OFFSET :stretch::bigint - 1
-
--- name: prune
-DELETE FROM {schema}.tasks
-WHERE id = ANY (:ids::uuid[]) AND state = ANY (:states::text[])
-  AND coalesce(completed_at, 'infinity') <= {now} + :age::interval
-RETURNING state
-
--- name: count_old
-SELECT count(*) FROM {schema}.tasks WHERE state = ANY (:states::text[]) AND completed_at <= {now} + :age::interval
+-- name: not_awaited
+-- What others wait for goes when they are over, and only with `fed`.
+CASE WHEN t.feeds IS NULL THEN true WHEN NOT :fed::boolean THEN false ELSE NOT EXISTS (
+    SELECT FROM {schema}.tasks c WHERE c.id = ANY (t.feeds) AND c.completed_at IS NULL
+) END
 
 -- name: sample_lock
 SELECT 1 FROM pg_advisory_xact_lock(hashtext('tasklib.sample'), hashtext({schema_name}))
-
--- name: latest_cells
-SELECT minute, name, state, bucket, sum(count)::bigint AS count, sum(run_ms)::bigint AS run_ms FROM {schema}.task_counts
-WHERE minute >= :since::timestamptz AND state = ANY (:states::text[])
-GROUP BY minute, name, state, bucket
-
--- name: note_versions
-INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
-SELECT 'epoch', version, 'version', -1, 1, (1000 * extract(epoch FROM min(started_at)))::bigint
-FROM {schema}.task_workers AS w
-WHERE version IS NOT NULL AND NOT EXISTS (
-    SELECT FROM {schema}.task_counts AS c WHERE c.minute = 'epoch' AND c.state = 'version' AND c.name = w.version
-)
-GROUP BY version
 
 -- name: compact_lock
 SELECT 1 WHERE pg_try_advisory_xact_lock(hashtext('tasklib.tidy'), hashtext({schema_name}))
@@ -86,26 +60,7 @@ WHERE minute > 'epoch'
   AND minute <> date_trunc('hour', minute AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'
 RETURNING {columns}
 
--- name: take_hours
-DELETE FROM {schema}.task_counts WHERE minute > 'epoch' AND minute < {now} + :kept::interval RETURNING {columns}
-
 -- name: add_counts
 WITH {batch}
 INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
 SELECT minute, name, state, bucket, count, run_ms FROM batch
-
--- name: forget_workers
--- Those whose claims the lease would not have ended yet are kept: they are how the janitor knows.
-DELETE FROM {schema}.task_workers w
-WHERE (stopped_at < {now} + :kept::interval OR seen_at < {now} + :kept::interval)
-  AND NOT EXISTS (SELECT FROM {schema}.tasks t WHERE t.state = 'running' AND t.worker_id = w.id)
-
--- name: restore
--- None is ready: a claim promotes what is due. In one order for everybody, so that two batches with the same keys wait for
--- each other and do not deadlock.
-WITH {batch}
-INSERT INTO {schema}.tasks ({task_columns}, ready)
-SELECT {task_columns}, false FROM batch
-ORDER BY idempotency_key, id
-ON CONFLICT DO NOTHING
-RETURNING id

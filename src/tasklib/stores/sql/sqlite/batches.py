@@ -6,9 +6,8 @@ So a batch goes in as one VALUES list, and rows come out as one JSON text: 500 r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import apsw
 
@@ -22,16 +21,20 @@ Target: TypeAlias = apsw.Connection | apsw.Cursor
 """What runs a statement: a connection of ours, or a cursor on a caller's."""
 
 
-SQL = dialect.load(__package__ or "")
+_LATER = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, {{}})"
+_IN = "IN (SELECT value FROM json_each({}))"
+SQL = dialect.load(
+    __package__ or "",
+    {
+        "in_ids": _IN,
+        "in_texts": _IN,
+        "later": _LATER.format("'now', :offset"),
+        "lease_later": _LATER.format(":steady"),
+    },
+)
 
 
 def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
     """In pieces that fit one statement."""
     for start in range(0, len(rows), SIZES[-1]):
         yield rows[start : start + SIZES[-1]]
-
-
-def values_of(target: Target, sql: str, parameters: dict[str, Any]) -> list[Any]:
-    """What a statement gives as one JSON list: its only column, or its only row."""
-    values: list[Any] = json.loads(target.execute(sql, parameters).get)
-    return values

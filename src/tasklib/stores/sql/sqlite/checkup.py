@@ -9,16 +9,15 @@ from pathlib import Path
 
 import apsw
 
-from tasklib.core.errors import SchemaMismatch
-from tasklib.stores.checkup import LEASE_ENDS_SOON, leases, no_tables, unhandled, wrong_schema
+from tasklib.stores.sql import doctor
 from tasklib.stores.sql.sqlite import filesystem, lock_owners, schema
 from tasklib.stores.sql.sqlite.address import Address
-from tasklib.stores.sql.sqlite.batches import SQL, values_of
+from tasklib.stores.sql.sqlite.batches import SQL
 from tasklib.stores.sql.sqlite.claiming import PICKED
 from tasklib.stores.sql.sqlite.clock import Clock
 from tasklib.stores.sql.sqlite.connection import WAL_KEPT_BYTES
 from tasklib.stores.sql.sqlite.rows import seconds
-from tasklib.stores.sql.sqlite.statements import prepare
+from tasklib.stores.sql.sqlite.statements import play, prepare
 from tasklib.stores.sql.steps import Query
 from tasklib.stores.values import Finding
 
@@ -29,7 +28,7 @@ _CLOCK_SET_BACK = 2.0
 
 def check_up(connection: apsw.Connection, address: Address, clock: Clock) -> list[Finding]:
     findings = [Finding("ok", "sqlite", f"SQLite {apsw.sqlite_lib_version()}")]
-    findings.append(_schema(connection))
+    findings.append(play(connection, doctor.tables(schema.MIGRATIONS), clock).result)
     if address.path is not None:
         findings += _file(connection, address.path)
         findings += _locks(connection, address.path)
@@ -52,14 +51,6 @@ def shorten_wal(connection: apsw.Connection, address: Address) -> None:
         return
     with suppress(apsw.BusyError, apsw.LockedError):
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-
-
-def _schema(connection: apsw.Connection) -> Finding:
-    try:
-        there = schema.is_there(connection)
-    except SchemaMismatch as error:
-        return wrong_schema(error)
-    return Finding("ok", "schema", f"version {schema.MIGRATIONS.newest}") if there else no_tables()
 
 
 def _file(connection: apsw.Connection, path: Path) -> Iterator[Finding]:
@@ -133,9 +124,7 @@ def _queue(connection: apsw.Connection, clock: Clock) -> Iterator[Finding]:
         yield Finding("warning", "clock", message, "the clock decides when tasks are due; set it right")
     else:
         yield Finding("ok", "clock", "this machine's clock decides, and no task is from its future")
-    times = {"steady": clock.steady(), "offset": seconds(clock.offset)}
-    yield unhandled(values_of(connection, SQL["unattended"], times))
-    yield leases(*connection.execute(SQL["leases"], {**times, "soon": seconds(LEASE_ENDS_SOON)}).get)
+    yield from play(connection, doctor.queue(), clock).result
 
 
 def _wal(path: Path) -> Path:

@@ -1,11 +1,12 @@
 -- Claim: one name or several in two or three statements, since an UPDATE would give its rows one by one.
 
 -- name: survey
--- What a claim has to know: the time, the earliest due time of what is not ready yet, which names are paused or limited, and
--- which of the wanted ones have anything ready.
+-- What a claim has to know: the time, also as a number of days, the earliest due time of what is not ready yet, which names
+-- are paused or limited, and which of the wanted ones have anything ready.
 WITH clock (now) AS MATERIALIZED (SELECT {now})
 SELECT
     now,
+    julianday(now),
     (SELECT coalesce(next_retry_at, scheduled_at) FROM tasks INDEXED BY ix_tasks_waiting
      WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
      ORDER BY coalesce(next_retry_at, scheduled_at) LIMIT 1),
@@ -16,27 +17,29 @@ SELECT
 FROM clock
 
 -- name: promote
-INSERT INTO marking
-SELECT rowid, 1 FROM tasks INDEXED BY ix_tasks_waiting
-WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
-    AND coalesce(next_retry_at, scheduled_at) <= {now}
-ORDER BY coalesce(next_retry_at, scheduled_at)
-LIMIT 1000
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET ready = 1 WHERE id IN (
+    SELECT id FROM tasks INDEXED BY ix_tasks_waiting
+    WHERE ready = 0 AND state IN ('pending', 'failed') AND completed_at IS NULL
+        AND coalesce(next_retry_at, scheduled_at) <= {now}
+    ORDER BY coalesce(next_retry_at, scheduled_at)
+    LIMIT 1000
+)
 
 -- name: demote
 -- Among the first thousand of each name, those that somebody edited while they were ready.
-INSERT INTO marking
-SELECT t.rowid, 0
-FROM json_each(:names) AS wanted
-CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id IN (
-    SELECT id FROM tasks INDEXED BY ix_tasks_ready
-    WHERE ready = 1 AND name = wanted.value
-    ORDER BY priority DESC, created_at, id
-    LIMIT 1000
-)
-WHERE NOT (
-    t.state IN ('pending', 'failed') AND t.completed_at IS NULL
-    AND coalesce(t.next_retry_at, t.scheduled_at) <= {now}
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET ready = 0 WHERE id IN (
+    SELECT t.id
+    FROM json_each(:names) AS wanted
+    CROSS JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id IN (
+        SELECT id FROM tasks INDEXED BY ix_tasks_ready
+        WHERE ready = 1 AND name = wanted.value
+        ORDER BY priority DESC, created_at, id
+        LIMIT 1000
+    )
+    WHERE NOT (
+        t.state IN ('pending', 'failed') AND t.completed_at IS NULL
+        AND coalesce(t.next_retry_at, t.scheduled_at) <= {now}
+    )
 )
 
 -- name: pick
@@ -63,40 +66,15 @@ FROM (SELECT value AS picked FROM json_each(:ids))
 CROSS JOIN tasks INDEXED BY sqlite_autoindex_tasks_1 ON tasks.id = picked
 
 -- name: mark_claimed
-INSERT INTO claiming SELECT value, :worker_id, {lease_end}, :now FROM json_each(:rows)
-
--- name: claim_by_id
--- If it is due, at the version that was seen, and not paused; where a limit concerns it, only `under_limits`.
 UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     state = 'running',
     worker_id = :worker_id,
     locked_until = {lease_end},
-    started_at = {now},
-    updated_at = {now},
+    started_at = :now,
+    updated_at = :now,
     next_retry_at = NULL,
     cancel_requested_at = NULL,
     ready = 0,
     unique_key = iif(unique_until <> 'started', unique_key, NULL),
     version = version + 1
-WHERE id = :id AND version = :version AND state IN ('pending', 'failed') AND completed_at IS NULL
-    AND coalesce(next_retry_at, scheduled_at) <= {now}
-    AND NOT EXISTS (
-        SELECT 1 FROM task_controls AS c
-        WHERE c.name IN ('', tasks.name) AND (c.paused OR (
-            NOT :under_limits AND (c.concurrency IS NOT NULL OR coalesce(c.operator_rate, c.default_rate, 0) <> 0)
-        ))
-    )
-RETURNING {columns}
-
--- name: claims_of_worker
-SELECT {columns} FROM tasks INDEXED BY ix_tasks_running
-WHERE state = 'running' AND worker_id = :worker_id
-ORDER BY priority DESC, created_at, id
-
--- name: count_running
--- Under the empty name, if it is asked for, all of them.
-SELECT name, count(*) FROM tasks INDEXED BY ix_tasks_running
-WHERE state = 'running' AND name IN (SELECT value FROM json_each(:names)) GROUP BY name
-UNION ALL
-SELECT '', count(*) FROM tasks INDEXED BY ix_tasks_running
-WHERE state = 'running' AND '' IN (SELECT value FROM json_each(:names))
+WHERE id IN (SELECT value FROM json_each(:ids))

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from tasklib.core.task import Claim
 from tasklib.stores.sql.columns import CLAIM, Kind, Shape, Taken
-from tasklib.stores.sql.sqlite.rows import seconds_between
+from tasklib.stores.sql.dialect import fill
+from tasklib.stores.sql.sqlite.rows import seconds_between, waited_ms
 from tasklib.stores.sql.steps import Query, Steps
 
 _FIRST_DEPTH = 16
@@ -30,9 +31,10 @@ RANKED = Shape(Ranked, {"rank": Kind.INTEGER, "created_at": Kind.TEXT, "id": Kin
 
 
 class Picked(NamedTuple):
-    """Claims as they will be, and the rows that they will be made of."""
+    """Claims as they will be."""
 
-    rows: list[int]
+    ids: list[str]
+    """Of their tasks, as the table has them."""
     claims: list[Claim]
     stale: bool
     """Somebody edited one of them while it was ready."""
@@ -47,14 +49,15 @@ class _PickedShape(Shape[Picked]):
 
 PICKED = _PickedShape(
     Picked,
-    {"row": Kind.INTEGER, "due": Kind.INTEGER, **CLAIM.columns},
+    {"key": Kind.TEXT, "due": Kind.INTEGER, **CLAIM.columns},
     {
         **CLAIM.computed,
-        "row": "tasks.rowid",
+        "key": "id",
         "due": _DUE,
         "version": "version + 1",
         "worker_id": ":worker_id",
         "started_at": ":now",
+        "waited_ms": fill(CLAIM.computed["waited_ms"], {"waited": waited_ms(":day")}),
     },
 )
 
@@ -70,7 +73,7 @@ def claim(
     promoted: bool,
     under_limits: bool,
 ) -> Steps[Taken]:
-    [(now, next_due, controlled, busy)] = yield Query("survey", names=names)
+    [(now, day, next_due, controlled, busy)] = yield Query("survey", names=names)
     due_in = None if next_due is None else seconds_between(now, next_due)
     most_of = {name: most if cap is None else min(most, cap) for name, cap in zip(names, caps, strict=True)}
     ready = {name: most_of[name] for name in json.loads(busy)}
@@ -78,7 +81,9 @@ def claim(
     seen = Taken([], due_in, limits_apply, held_back=0 in ready.values())
     if seen.limits_apply or (seen.unpromoted and not promoted):
         return seen
-    picked = yield from _pick({name: cap for name, cap in ready.items() if cap > 0}, most, now, worker_id)
+    picked = yield from _pick(
+        {name: cap for name, cap in ready.items() if cap > 0}, most, now=now, day=day, worker_id=worker_id
+    )
     if picked.stale:
         return seen._replace(stale=True)
     kept = [
@@ -87,20 +92,20 @@ def claim(
         if place < slots or not (found.no_prefetch or found.name in limited)
     ]
     if kept:
-        rows = [picked.rows[place] for place in kept]
-        yield Query("mark_claimed", rows=rows, worker_id=worker_id, lease=lease, now=now)
+        ids = [picked.ids[place] for place in kept]
+        yield Query("mark_claimed", ids=ids, worker_id=worker_id, lease=lease, now=now)
     return Taken([picked.claims[place] for place in kept], due_in, held_back=seen.held_back)
 
 
-def _pick(caps: dict[str, int], n: int, now: str, worker_id: str) -> Steps[Picked]:
+def _pick(caps: dict[str, int], n: int, **claiming: Any) -> Steps[Picked]:
     if not caps:
         return Picked([], [], False)
     if len(caps) == 1:
         ((name, cap),) = caps.items()
-        picked: Picked = yield Query("pick", PICKED, name=name, n=cap, now=now, worker_id=worker_id)
+        picked: Picked = yield Query("pick", PICKED, name=name, n=cap, **claiming)
     else:
         ids = yield from _best(caps, n)
-        picked = yield Query("pick_ranked", PICKED, ids=ids, now=now, worker_id=worker_id)
+        picked = yield Query("pick_ranked", PICKED, ids=ids, **claiming)
     return picked
 
 

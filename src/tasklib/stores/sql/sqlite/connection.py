@@ -18,7 +18,6 @@ from tasklib.core.errors import (
 )
 from tasklib.stores.sql.sqlite import filesystem, filters
 from tasklib.stores.sql.sqlite.address import Address
-from tasklib.stores.sql.sqlite.batches import SQL
 
 OLDEST_SAFE = (3, 51, 3)
 """Older versions can lose committed rows in WAL mode with several processes (the WAL-reset bug)."""
@@ -61,7 +60,6 @@ def connect(address: Address, *, create: bool = True) -> apsw.Connection:
             connection.pragma("synchronous", address.synchronous)
             connection.pragma("journal_size_limit", WAL_KEPT_BYTES)
             connection.wal_autocheckpoint(WAL_PAGES)
-        connection.execute(SQL["writing_views"]).fetchall()
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     except BaseException:
         connection.close()

@@ -10,14 +10,13 @@ SELECT found.value AS id FROM json_each(:kind_names) AS k CROSS JOIN json_each((
     )
 )) AS found
 
--- name: where_ids
-t.id IN (SELECT value FROM json_each(:ids))
-
--- name: where_names
-t.name IN (SELECT value FROM json_each(:names))
-
--- name: where_states
-t.state IN (SELECT value FROM json_each(:states))
+-- name: count_finished
+SELECT count(*) FROM (
+    SELECT 1 FROM json_each(:kind_names) AS k CROSS JOIN tasks AS t INDEXED BY ix_tasks_finished
+    WHERE t.completed_at IS NOT NULL AND t.name = k.value AND t.state = :kind_states ->> k.key
+        AND t.id BETWEEN :low AND :high
+    LIMIT :top
+)
 
 -- name: where_tags
 -- `:tags` are pairs of a key and the values that it may have.

@@ -14,37 +14,39 @@ SELECT
      )) AS claimable,
     (SELECT json_group_array(id) FROM matched WHERE awaited AND terminal) AS finished,
     (SELECT json_group_array(json_array(minute, name, state, bucket, number, run_ms)) FROM (
-        SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset) AS minute, name,
-            CASE WHEN terminal THEN state ELSE 'retried' END AS state, bucket, count(*) AS number, sum(run_ms) AS run_ms
-        FROM matched
-        WHERE name IS NOT NULL AND (terminal OR state = 'failed')
-        GROUP BY 3, name, bucket
+        -- Many rows are put in order once, and few twice.
+        WITH ended AS MATERIALIZED (
+            SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset) AS minute, name,
+                CASE WHEN terminal THEN state ELSE 'retried' END AS state, bucket, count(*) AS number, sum(run_ms) AS run_ms,
+                {waited_bucket} AS waited_bucket, count(waited_ms) AS waited, sum(waited_ms) AS waited_ms
+            FROM matched
+            WHERE name IS NOT NULL AND (terminal OR state = 'failed')
+            GROUP BY bucket, waited_bucket, 3, name
+        )
+        SELECT minute, name, state, bucket, sum(number) AS number, sum(run_ms) AS run_ms
+        FROM ended
+        GROUP BY name, state, bucket
         UNION ALL
-        SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset), name, 'waited', {waited_bucket}, count(*), sum(waited_ms)
-        FROM matched
-        WHERE waited_ms IS NOT NULL AND (terminal OR state = 'failed')
-        GROUP BY name, 4
+        SELECT minute, name, 'waited', waited_bucket, sum(waited), sum(waited_ms)
+        FROM ended
+        WHERE waited > 0
+        GROUP BY name, waited_bucket
         UNION ALL
         SELECT '1970-01-01T00:00:00.000Z', name, leaves, -1, -count(*), 0
         FROM matched
         WHERE name IS NOT NULL AND leaves IS NOT NULL
         GROUP BY name, leaves
-     )) AS counts
-
--- name: waited_ms
--- Of a first attempt: a claim forgets when a retry was due.
-CASE WHEN t.retry_count = 0
-    THEN max(0, cast(round(86400000 * (julianday(t.started_at) - julianday(t.scheduled_at))) AS INTEGER))
-END
+     )) AS counts,
+    '[]' AS unseen
 
 -- name: complete
 -- The hot settle: completions by the worker that holds the claims. A row that still has its version has its retry_count
--- too.
+-- too. What others wait for is among them only for those who release it (`feeding`).
 WITH {batch}, matched AS MATERIALIZED (
     SELECT b.id, t.name, t.awaited, 'completed' AS state, true AS terminal, false AS ready, NULL AS leaves, b.run_ms, b.bucket,
-        {waited_ms} AS waited_ms
+        b.waited_ms
     FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1
-        ON t.id = b.id AND t.version = b.version AND +t.worker_id = :worker_id
+        ON t.id = b.id AND t.version = b.version AND +t.worker_id = :worker_id AND (t.feeds IS NULL OR :feeding)
 )
 {told};
 WITH {batch}
@@ -65,6 +67,16 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     awaited = false
 FROM batch AS b
 WHERE tasks.id = b.id AND tasks.version = b.version AND +tasks.worker_id = :worker_id
+    AND (tasks.feeds IS NULL OR :feeding)
+
+-- name: not_fed
+-- The end of what others wait for, and an operator's way back from it, are written only by those who see to the others
+-- as well.
+(:feeding OR CASE
+    WHEN b.leaves IS NOT NULL THEN feeds IS NULL AND waits = 0
+    WHEN b.terminal OR (cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL) THEN feeds IS NULL
+    ELSE true
+END)
 
 -- name: settle
 -- What was asked to stop, and has not completed, is cancelled. The history keeps its first and its latest entries.
@@ -74,12 +86,13 @@ WITH {batch}, matched AS MATERIALIZED (
         leaves, run_ms, bucket, waited_ms
     FROM (
         SELECT b.id, t.name, t.awaited, b.state, b.terminal, b.due_in, b.leaves, b.run_ms, b.bucket,
-            CASE WHEN b.worker_id IS NOT NULL THEN {waited_ms} END AS waited_ms,
+            b.waited_ms,
             t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL AS asked
         FROM batch AS b LEFT JOIN tasks AS t INDEXED BY sqlite_autoindex_tasks_1 ON t.id = b.id
             AND (b.version IS NULL OR t.version = b.version)
             AND t.worker_id IS b.worker_id
             AND (b.locked_until IS NULL OR t.locked_until = b.locked_until)
+            AND {not_fed}
     )
 )
 {told};
@@ -133,6 +146,7 @@ WHERE tasks.id = b.id
     AND (b.version IS NULL OR tasks.version = b.version)
     AND tasks.worker_id IS b.worker_id
     AND (b.locked_until IS NULL OR tasks.locked_until = b.locked_until)
+    AND {not_fed}
 
 -- name: extend
 WITH {batch}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
@@ -12,12 +12,15 @@ from uuid import UUID
 
 import apsw
 
-from tasklib.stores.sql.columns import REPLACED, ROW_COUNT, TASK, WAITED_BUCKET, Kind, new_columns
+from tasklib.core.decide import LATENCY_BOUNDS_MS
+from tasklib.core.flows import NEVER
+from tasklib.core.ids import uuid_of
+from tasklib.stores.sql.columns import REPLACED, ROW_COUNT, TASK_ROW, Kind, new_columns
 from tasklib.stores.sql.dialect import column_list, composed, fill, json_value, numbered
-from tasklib.stores.sql.sqlite import claiming
+from tasklib.stores.sql.sqlite import claiming, releasing
 from tasklib.stores.sql.sqlite.batches import SIZES, SQL, Target, chunks
 from tasklib.stores.sql.sqlite.clock import Clock
-from tasklib.stores.sql.sqlite.rows import instant, rounded_up, seconds, written
+from tasklib.stores.sql.sqlite.rows import instant, rounded_up, seconds, waited_ms, written
 from tasklib.stores.sql.steps import BEGIN, IN_DOUBT, Bound, Notify, Query, Steps
 from tasklib.stores.values import ERROR_END
 
@@ -29,20 +32,35 @@ _BATCH = "batch ({columns}) AS (SELECT * FROM (VALUES {rows}) WHERE likelihood(c
 """The first column is never null, but in the rows that only fill up a statement. That few are left is told so that the
 planner goes from the batch to a table and not the other way, whatever the statistics say of the table."""
 _LOST = "(json_valid(history) AND coalesce(json_extract(history, '$[#{}].lost'), 0) = 1)"
+_BUCKETS = " ".join(f"WHEN waited_ms <= {bound} THEN {at}" for at, bound in enumerate(LATENCY_BOUNDS_MS))
+_WAITED_BUCKET = f"CASE {_BUCKETS} ELSE {len(LATENCY_BOUNDS_MS)} END"
+"""As `bucket_of` has it."""
 _NAMES = {
-    "waited_bucket": WAITED_BUCKET,
+    "waited": waited_ms("julianday(started_at)"),
+    "waited_bucket": _WAITED_BUCKET,
     "error_end": f"substr(coalesce(error, ''), -{ERROR_END})",
     "schema": "main",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
+    # A patch leaves out what is null.
+    "in_flow": (
+        "json_patch('{}', json_object('id', flow_id, 'after', iif(json_valid(after), json(after), NULL), "
+        "'feeds', iif(feeds IS NOT NULL, json('true'), NULL)))"
+    ),
     "lease_end": "coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :lease), '9999-12-31T23:59:59.999Z')",
     "lease_now": ":steady",
     "now": "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)",
-    "task_columns": column_list(TASK),
+    "task_columns": column_list(TASK_ROW),
     "is_ready": "t.ready = 1",
     "is_not_ready": "t.ready = 0",
     "given_names": "(SELECT value AS name FROM json_each(:names))",
+    "never": f"'{written(NEVER)}'",
+    "feeds_json": "feeds",
+    "result_value": "iif(json_valid(result), result -> '$.value', NULL)",
     "fence": "",
+    "for_update": "",  # a write holds the only lock there is
+    "step_of_minute": "strftime('%Y-%m-%dT%H:%M:00.000Z', unixepoch(minute) / :step * :step, 'unixepoch')",
+    "first_started_ms": "cast(round(1000 * unixepoch(min(started_at), 'subsec')) AS INTEGER)",
     "by_id": "INDEXED BY sqlite_autoindex_tasks_1",
     "by_ready": "INDEXED BY ix_tasks_ready",
     "by_waiting": "INDEXED BY ix_tasks_waiting",
@@ -51,10 +69,11 @@ _NAMES = {
     "by_finished": "INDEXED BY ix_tasks_finished",
     "by_ended": "INDEXED BY ix_tasks_ended",
     "by_idempotency": "INDEXED BY ix_tasks_idempotency_key",
+    "by_flow": "INDEXED BY ix_tasks_flow_id",
 }
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 _READ: dict[Kind, Callable[[Any], Any]] = {
-    Kind.ID: UUID,
+    Kind.ID: uuid_of,
     Kind.TIME: instant,
     Kind.BOOLEAN: bool,
     Kind.JSON: json_value,
@@ -71,7 +90,10 @@ _WRITTEN: dict[type, Callable[[Any], Any]] = {
 _WRITTEN_KINDS = {Kind.ID: UUID, Kind.TIME: datetime, Kind.DURATION: timedelta, Kind.NAMES: tuple}
 _AS_THEY_ARE = (str, int, float, bool, type(None))
 
-COMPOSED: dict[str, Callable[..., Steps[Any]]] = {"claim": claiming.claim}
+COMPOSED: dict[str, Callable[..., Steps[Any]]] = {
+    "claim": claiming.claim,
+    "complete_feeding": releasing.complete_feeding,
+}
 """Queries that take several statements here."""
 
 
@@ -121,9 +143,10 @@ def play(connection: Target, steps: Steps[T], clock: Clock) -> Played[T]:
 
 
 def _answer(connection: Target, query: Query, clock: Clock) -> Any:
+    if query.name in COMPOSED:
+        given = query.parameters if query.batch is None else {**query.parameters, "batch": query.batch}
+        return play(connection, COMPOSED[query.name](**given), clock).result
     if query.batch is None:
-        if query.name in COMPOSED:
-            return play(connection, COMPOSED[query.name](**query.parameters), clock).result
         return _rows(connection, query, (), clock)
     if len(query.batch.rows) <= SIZES[-1]:
         return _rows(connection, query, query.batch.rows, clock)
@@ -137,15 +160,17 @@ def _rows(connection: Target, query: Query, batch: Sequence[Sequence[Any]], cloc
     given = query.parameters
     values = [_value(given[name]) if name in given else clock.parameter(name) for name in statement.parameters]
     if query.batch is not None:
-        values += _converted(batch[0], statement.write) if len(batch) == 1 else _flat(statement.write, batch)
-        values += [None] * (len(query.batch.shape.names) * (size - len(batch)))
+        width = len(query.batch.shape.names)
+        rows = batch if len(batch[0]) == width else [row[:width] for row in batch]
+        values += chain.from_iterable(_converted(rows, statement.write))
+        values += [None] * (width * (size - len(batch)))
     if query.shape is ROW_COUNT:
         connection.execute(statement.text, values)
         return (connection if isinstance(connection, apsw.Connection) else connection.connection).changes()
     rows = _fetched(connection, statement, values)
     for text in statement.others:
         connection.execute(text, values)
-    return rows if query.shape is None else query.shape.rows([_converted(row, statement.read) for row in rows])
+    return rows if query.shape is None else query.shape.rows(_converted(rows, statement.read))
 
 
 def _fetched(connection: Target, statement: Statement, values: list[Any]) -> list[Any]:
@@ -158,20 +183,22 @@ def _fetched(connection: Target, statement: Statement, values: list[Any]) -> lis
     return connection.execute(statement.plain, values).fetchall()
 
 
-def _converted(row: Sequence[Any], places: Places) -> list[Any]:
+def _converted(rows: Sequence[Sequence[Any]], places: Places) -> Iterable[Sequence[Any]]:
+    """Rows as they are read or written. They are converted column by column: for many it is quicker."""
+    if len(rows) < 2:
+        return [_converted_row(row, places) for row in rows]
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    for place, convert in places:
+        columns[place] = [None if value is None else convert(value) for value in columns[place]]
+    return zip(*columns, strict=True)
+
+
+def _converted_row(row: Sequence[Any], places: Places) -> list[Any]:
     values = list(row)
     for place, convert in places:
         if values[place] is not None:
             values[place] = convert(values[place])
     return values
-
-
-def _flat(writes: Places, rows: Sequence[Sequence[Any]]) -> Iterator[Any]:
-    """The values of a batch, row by row. They are written column by column: for many it is quicker."""
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
-    for place, write in writes:
-        columns[place] = [None if value is None else write(value) for value in columns[place]]
-    return chain.from_iterable(zip(*columns, strict=True))
 
 
 def _value(value: Any) -> Any:
@@ -182,7 +209,7 @@ def _value(value: Any) -> Any:
 
 
 def prepare(query: Query, size: int) -> Statement:
-    names = {"told": SQL["told"], "waited_ms": SQL["waited_ms"], "new_rows": SQL["new_rows"]}
+    names: dict[str, str] = {}
     read: list[tuple[int, Callable[[Any], Any]]] = []
     text, *others = composed(SQL, query.name, query.parts or {}).split(";\n")
     as_json = query.shape not in (None, ROW_COUNT) and "RETURNING" not in text

@@ -20,6 +20,8 @@ from tasklib.stores.values import Finding, Inserted, Traits
 
 _CHECK_UP_SECONDS = 600.0
 """It reads the whole file."""
+_MIGRATION_SECONDS = 3600.0
+"""It walks through every row."""
 
 
 class SqliteStore(SqlStore, SqliteDriver):
@@ -72,8 +74,9 @@ class SqliteStore(SqlStore, SqliteDriver):
         self._notify(played)
         return played.result
 
-    def insert_on(self, connection: object, tasks: Sequence[NewTask]) -> Sequence[Inserted]:
-        return self.play_on(connection, lambda: submit.submit(tasks))
+    def insert_on(self, connection: object, tasks: Sequence[NewTask], *, dated: bool = False) -> Sequence[Inserted]:
+        dated = dated and submit.is_one_statement(tasks)
+        return self.play_on(connection, lambda: submit.submit(tasks, dated=dated))
 
     # -- operate ------------------------------------------------------------------------------------------------------
 
@@ -93,7 +96,10 @@ class SqliteStore(SqlStore, SqliteDriver):
         if plan and self._is_missing():
             return [name for name, _ in self.migration_sql()]
         await self._connect()
-        return await (self._read(schema.missing) if plan else self._write(schema.migrate))
+        if plan:
+            return await self._read(schema.missing)
+        patience = max(self._timeout, _MIGRATION_SECONDS)
+        return await self._running(self._writer).run(schema.migrate, patience, writes=True)
 
     def migration_sql(self) -> list[tuple[str, str]]:
         return schema.MIGRATIONS.scripts()

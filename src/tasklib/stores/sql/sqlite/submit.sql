@@ -1,7 +1,7 @@
 -- Submit.
 
 -- name: new_rows
--- What both inserts have in common.
+-- What all inserts have in common.
 INSERT INTO tasks ({new_columns}, state, scheduled_at, created_at, updated_at, ready)
 SELECT {new_columns}, 'pending', due, now, now, due <= now
 FROM (
@@ -11,14 +11,9 @@ FROM (
     FROM batch CROSS JOIN (SELECT {now} AS now)
 )
 
--- name: insert
-WITH {batch}
-{new_rows}
-
--- name: insert_dated
-WITH {batch}
-{new_rows}
-RETURNING {columns}
+-- name: workers_told
+-- That is left to the driver.
+true
 
 -- name: insert_keyed
 WITH {batch}
@@ -31,23 +26,12 @@ RETURNING {columns}
 -- name: find_keys
 SELECT {columns} FROM tasks WHERE idempotency_key IN (SELECT value FROM json_each(:keys))
 
--- name: insert_unique
--- Those that were stored. What a key or an id of another keeps out is looked at afterwards.
-WITH {batch}
-{new_rows}
-WHERE true
-ON CONFLICT DO NOTHING
-RETURNING {columns}
-
 -- name: lock_unique
 SELECT {columns}
 FROM (
     SELECT n.value AS wanted_name, k.value AS wanted_key
     FROM json_each(:names) AS n CROSS JOIN json_each(:keys) AS k ON k.key = n.key
 ) CROSS JOIN tasks INDEXED BY ix_tasks_unique_key ON name = wanted_name AND unique_key = wanted_key
-
--- name: clear_unique
-UPDATE tasks SET unique_key = NULL WHERE id IN (SELECT value FROM json_each(:ids))
 
 -- name: replace_unique
 -- What waits for a retry keeps its time.

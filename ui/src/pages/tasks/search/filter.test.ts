@@ -50,6 +50,7 @@ it.each<[string, Partial<Filter>]>([
     },
   ],
   ["idempotency:order-4711", { idempotency: "order-4711" }],
+  [`flow:${ID.toUpperCase()} flow:${ID}`, { flow: ID }],
   ["worker:host-1", { worker: "host-1" }],
   ["finished:no", { finished: false }],
   ["finished:false", { finished: false }],

@@ -22,6 +22,8 @@ export interface Filter {
   ids: readonly string[];
   /** The last digits of ids. */
   shortIds: readonly string[];
+  /** The ID of a flow. */
+  flow: string | null;
   worker: string | null;
   finished: boolean | null;
   last: Window | null;
@@ -43,6 +45,7 @@ export const NOTHING: Filter = {
   error: null,
   ids: [],
   shortIds: [],
+  flow: null,
   worker: null,
   finished: null,
   last: null,
@@ -59,6 +62,7 @@ export const QUALIFIERS = {
   idempotency: "the idempotency key",
   error: "text in the error",
   id: "the ID of a task, or the 12 digits that are shown",
+  flow: "the ID of a flow",
   worker: "running under this worker",
   finished: "yes or no: failed for good, or waiting for a retry",
   last: `created in the last ${Object.keys(WINDOWS).join(", ")}`,
@@ -199,6 +203,10 @@ const READERS: Record<Qualifier, (value: string, had: Filter) => Partial<Filter>
     if (ids.length > MOST_IDS) throw new Misread(`A search takes ${MOST_IDS} IDs at most.`);
     return { ids };
   },
+  flow: (value, had) => {
+    if (!isId(value)) throw new Misread(`flow: is the ID of a flow, which has 36 characters, not “${value}”.`);
+    return { flow: once("flow", had.flow, value.toLowerCase()) };
+  },
   worker: (value, had) => ({ worker: once("worker", had.worker, value) }),
   finished: (value) => {
     const finished = YES_OR_NO[value.toLowerCase()];
@@ -269,6 +277,7 @@ export function write(filter: Filter): string {
     filter.error !== null && `error:${quote(filter.error)}`,
     ...filter.ids.map((id) => `id:${id}`),
     ...filter.shortIds.map((id) => `id:${id}`),
+    filter.flow !== null && `flow:${filter.flow}`,
     filter.worker !== null && `worker:${quote(filter.worker)}`,
     filter.finished !== null && `finished:${filter.finished ? "yes" : "no"}`,
     filter.last && `last:${filter.last}`,

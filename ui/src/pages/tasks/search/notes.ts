@@ -32,7 +32,7 @@ export function notesOn(filter: Filter, known: Known | null, page: Totals | unde
   if (filter.words.length > 0 || filter.payload.length > 0) notes.push(IN_PAYLOADS);
   if (stopped(filter, page)) {
     notes.push(
-      "Counted among the newest 50,000 tasks that meet the other conditions. The next pages look at older ones.",
+      "Counted among up to 20,000 of the newest tasks that meet the other conditions. The next pages look at older ones.",
     );
   }
   return notes;

@@ -26,6 +26,7 @@ export function toTaskQuery(filter: Filter, minute: number): TaskQuery {
     ...(filter.shortIds.length > 0 && { shortId: [...filter.shortIds] }),
     ...(filter.error !== null && { error: filter.error }),
     ...(filter.ids.length > 0 && { id: [...filter.ids] }),
+    ...(filter.flow !== null && { flow: filter.flow }),
     ...(filter.worker !== null && { worker: filter.worker }),
     ...(filter.finished !== null && { finished: filter.finished }),
     ...(after && { createdAfter: after }),

@@ -57,7 +57,7 @@ it("notes what is unknown, and how far a search looks", () => {
   ]);
   expect(notesOn({ ...NOTHING, types: ["resend"], prefix: "x", worker: "w" }, KNOWN, counts)).toHaveLength(2);
   const limited = [
-    "Counted among the newest 50,000 tasks that meet the other conditions. The next pages look at older ones.",
+    "Counted among up to 20,000 of the newest tasks that meet the other conditions. The next pages look at older ones.",
   ];
   expect(notesOn({ ...NOTHING, error: "x" }, KNOWN, counts)).toEqual(limited);
   expect(notesOn({ ...NOTHING, tags: [["a", "b"]] }, null, counts)).toEqual(limited);

@@ -27,7 +27,7 @@ export interface Suggestions {
   to: number;
 }
 
-const MOST = 14;
+const MOST = Object.keys(QUALIFIERS).length;
 const LOOKS_FOR = "Enter looks for the word in type, tags, idempotency key, short ID, error and payload.";
 
 export function suggest(text: string, caret: number, known: Known): Suggestions {

@@ -1,4 +1,4 @@
-"""Submitting tasks with unique keys: all or none, in one atomic batch.
+"""Submitting tasks with unique keys, and tasks that wait for others: all or none, in one atomic batch.
 
 The entry of a key names the task that has it. Whether that task has given the key up is said by its record alone, so
 that a claim and a settle write no more than the record. A task never takes a key again: an entry whose task has given
@@ -8,28 +8,32 @@ it up is free for whoever changes it first.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from tasklib.core.errors import Unsupported
+from tasklib.core.flows import resolved
 from tasklib.core.task import NewTask, TaskState
 from tasklib.core.unique import Holder
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.access import audit_writes
-from tasklib.stores.nats.claim import write_of
+from tasklib.stores.nats.claim import read_records, write_of
 from tasklib.stores.nats.clock import instant
 from tasklib.stores.nats.failures import Conflict
+from tasklib.stores.nats.flow_reads import add_to_flows, tasks_of_flow
+from tasklib.stores.nats.flows import check_before, link, linked_to
 from tasklib.stores.nats.idempotency import half_written, id_entry
 from tasklib.stores.nats.kv import LARGEST_BATCH, KeyValueStore, Write
 from tasklib.stores.nats.record import Record, decode, new_record
 from tasklib.stores.values import Audit, Inserted
 
+FLOW_LIMIT = LARGEST_BATCH
 MOST = LARGEST_BATCH // 3
 """Each is a record and the entries of two keys."""
 
 
-class UniqueSubmit:
+class BatchSubmit:
     def __init__(
         self,
         kv: KeyValueStore,
@@ -37,14 +41,19 @@ class UniqueSubmit:
         now: datetime,
         copy_of: UUID | None = None,
         audit: Audit[UUID] | None = None,
+        also: Callable[[Sequence[Inserted]], list[Write]] | None = None,
     ) -> None:
-        if len(tasks) > MOST:
+        """`also`: what goes into the same batch, of the answers. A Conflict is the caller's then, who knows of it."""
+        if len(tasks) > MOST and any(task.unique_rule is not None for task in tasks):
             raise Unsupported(f"on NATS at most {MOST} tasks with unique keys go in by one submit, got {len(tasks)}")
+        if len(tasks) > FLOW_LIMIT:
+            raise Unsupported(f"on NATS a flow has at most {FLOW_LIMIT:,} tasks, got {len(tasks):,}")
         self._kv = kv
         self._tasks = tasks
         self._now = now
         self._copy_of = copy_of
         self._audit = audit
+        self._also = also
         self._tries = 0
         self._records: dict[UUID, Record] = {}
         """What is to be written, and what was read."""
@@ -59,15 +68,24 @@ class UniqueSubmit:
             self._tries += 1
             for seen in (self._records, self._changed, self._slots, self._revisions, self._entries):
                 seen.clear()
-            answers = [await self._answer(task) for task in self._tasks]
+            known = await self._known_flows()
+            answers = [known.get(task.id) or await self._answer(task) for task in self._tasks]
+            await self._link(answers)
             writes = [*self._entries.values(), *(write_of(self._records[task_id]) for task_id in self._changed)]
             made = [answer.id for answer in answers if answer.created and answer.id in self._changed]
             if self._audit is not None and made:
                 writes += audit_writes(self._kv, self._audit(made))
+            if self._also is not None:
+                writes += self._also(answers)
+            if len(writes) > LARGEST_BATCH:
+                text = f"these {len(self._tasks):,} tasks, their keys and what they wait for are {len(writes):,} writes"
+                raise Unsupported(f"{text}; on NATS at most {LARGEST_BATCH:,} go in together")
             try:
                 if writes:
                     await self._kv.write(writes)
             except Conflict:
+                if self._also is not None:
+                    raise
                 continue
             return answers
 
@@ -100,6 +118,40 @@ class UniqueSubmit:
         self._kv.check_size(len(record.encode()), "payload")
         self._write(record)
         return Inserted(task.id, True)
+
+    async def _known_flows(self) -> dict[UUID, Inserted]:
+        """Of flows whose key is taken: the tasks that are there answer for those that were given, one for one, as long
+        as all of them are there; otherwise the first."""
+        answers: dict[UUID, Inserted] = {}
+        for first in self._tasks:
+            if first.flow_id != first.id or first.idempotency_key is None:
+                continue
+            owner = await self._owner(first.idempotency_key)
+            if owner is None or owner == first.id:
+                continue
+            given = [task.id for task in self._tasks if task.flow_id == first.id]
+            there = sorted(await read_records(self._kv, await tasks_of_flow(self._kv, owner)))
+            stand = there if len(there) == len(given) else [owner] * len(given)
+            answers.update((task_id, Inserted(each, False)) for task_id, each in zip(given, stand, strict=True))
+        return answers
+
+    async def _link(self, answers: Sequence[Inserted]) -> None:
+        """Those that are new, to what they wait for."""
+        known = {task.id: answer.id for task, answer in zip(self._tasks, answers, strict=True)}
+        new = [
+            task._replace(
+                after=resolved(task.after, known), before=tuple(known.get(child, child) for child in task.before)
+            )
+            for task in self._tasks
+            if known[task.id] == task.id and task.id in self._changed and task.is_linked
+        ]
+        if new:
+            wanted = [each for each in dict.fromkeys(linked_to(new)) if each not in self._records]
+            self._records.update(await read_records(self._kv, wanted))
+            await check_before(self._kv, new)
+            for record in link(new, self._records, self._now).values():
+                self._write(record)
+            await add_to_flows(self._kv, new)
 
     async def _is_there(self, task_id: UUID) -> bool:
         """This very submit, whose reply was lost."""
@@ -149,6 +201,7 @@ class UniqueSubmit:
             unique_key=head["unique_key"],
             unique_until=head["unique_until"],
             created_at=instant(head["created_at"]),
+            started=head["started_at"] is not None,
             running=head["state"] == TaskState.RUNNING,
             over=head["completed_at"] is not None,
             now=self._now,
