@@ -25,12 +25,13 @@ NOT_TAKING = {
     "core/task.py": "the record, and what a store is given",
     "core/schedules.py": "makes the keys of a schedule's tasks",
     "core/words.py": "looks for words in it",
+    "engine/collecting.py": "gives the key of a flow to its first task",
     "engine/filters.py": "finds a task by it",
     "server/filters.py": "finds a task by it",
     "server/export.py": "shows it, in a file",
     "engine/submission.py": "refuses one key for a batch; options go through without their names",
     "api/manager.py": "shows it, in a ManagedTask",
-    "api/remote.py": "reads it, from a task that the server shows",
+    "api/rest_client.py": "reads it, from a task that the server shows",
     "server/claim_schemas.py": "shows it, in a claim",
     "server/claims.py": "shows it, in a claim",
     "server/views.py": "shows it, in a task",
@@ -66,13 +67,22 @@ def files_with(word: str) -> list[Path]:
     return [path.relative_to(ROOT) for path in code(SOURCE) if whole.search(path.read_text(encoding="utf-8"))]
 
 
+OF_FLOWS = (
+    *("api/flow.py", "api/remote.py", "api/remote_flow.py", "engine/flows.py"),
+    *("server/flows.py", "server/flow_schemas.py"),
+)
+"""They take the key of a whole flow, which is no option of a task."""
+
+
 def files_that_take(option: str) -> list[Path]:
     """Source files to edit for another option like this one: those that take it from callers."""
     named = [path.relative_to(SOURCE) for path in map(ROOT.joinpath, files_with(option))]
     return [
         path
         for path in named
-        if path.parts[0] in TAKING and (path.as_posix() not in NOT_TAKING or _is_parameter(option, SOURCE / path))
+        if path.parts[0] in TAKING
+        and path.as_posix() not in OF_FLOWS
+        and (path.as_posix() not in NOT_TAKING or _is_parameter(option, SOURCE / path))
     ]
 
 

@@ -18,14 +18,14 @@ from typing import Any
 import psycopg
 
 from tasklib.stores.sql.postgres import PostgresStore
-from tests.pages import Block, blocks
+from tests.pages import Block, blocks, files_before
 
 
 async def run(page: Path) -> None:
     module = types.ModuleType("page")
     sys.modules["page"] = module
     sys.path.insert(0, str(Path.cwd()))
-    for block in blocks(page):
+    for block in (*files_before(page), *blocks(page)):
         if block.file is not None:
             _write(block)
         elif block.runs:

@@ -13,6 +13,7 @@ _FENCE = re.compile(r"^```(\S*) *(.*)$")
 _HIDDEN = "<!-- run"
 _HEADING = re.compile(r"^#{1,6} +(.*)$", re.MULTILINE)
 _LINK = re.compile(r"(?<!\!)\[[^\]]*\]\(([^)\s]+)\)")
+_FILES_OF = re.compile(r"^<!-- files of (\S+\.md) -->$", re.MULTILINE)
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
 
 
@@ -27,6 +28,7 @@ class Block:
     bash               each `tasklib` command in it must be one that the command line takes
 
     Code in a comment `<!-- run ... -->` runs as a Python block does and is not shown: what a reader need not see.
+    `<!-- files of other.md -->` writes that page's files first, but for its tests: the page goes on from there.
     """
 
     page: Path
@@ -67,6 +69,13 @@ def blocks(page: Path) -> list[Block]:
             opened = (number, fence[1], fence[2].strip())
     assert opened is None, f"{page.name}:{opened and opened[0]}: a block that never ends"
     return found
+
+
+def files_before(page: Path) -> list[Block]:
+    """Files of other pages that this one goes on from."""
+    named = (page.parent / name for name in _FILES_OF.findall(page.read_text()))
+    files = [block for each in named for block in blocks(each) if block.file is not None]
+    return [block for block in files if not Path(block.file or "").name.startswith("test_")]
 
 
 def prose(page: Path) -> str:

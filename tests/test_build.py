@@ -9,10 +9,14 @@ import subprocess
 import sys
 import tarfile
 import time
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+import tasklib
+from tasklib import installed
 
 ROOT = Path(__file__).parent.parent
 BUILT = ROOT / "src" / "tasklib" / "server" / "dashboard"
@@ -88,8 +92,72 @@ def test_the_build_is_of_these_sources():
     assert subprocess.run(script, env=env, check=False).returncode == 0, "the dashboard is stale: make ui"
 
 
-def test_the_wheel_has_the_dashboard(tmp_path: Path):
-    check_wheel(hatch(ROOT, "wheel", tmp_path))
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hatch(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def test_the_wheel_has_the_dashboard(wheel: Path):
+    check_wheel(wheel)
+
+
+def test_the_packages_are_what_the_index_takes_under_one_name_and_version(wheel: Path, sdist: Path):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert (project["name"], project["version"]) == (tasklib.__distribution__, tasklib.__version__)
+    assert tasklib.__distribution__ == installed.DISTRIBUTION
+    assert wheel.name == f"tasklib_queue-{tasklib.__version__}-py3-none-any.whl"
+    assert sdist.name == f"tasklib_queue-{tasklib.__version__}.tar.gz"
+    check = [sys.executable, "-m", "twine", "check", "--strict", str(wheel), str(sdist)]
+    done = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout + done.stderr
+
+
+def pip_install(package: Path, into: Path) -> dict[str, str]:
+    """What a Python needs to take tasklib from there, and all else from here."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
+    environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONPATH": str(into), "PYTHONSAFEPATH": "1"}
+    target = ["--no-compile", "--target", str(into)]
+    subprocess.run([*command, *target, str(package)], check=True, env=environment, capture_output=True)
+    return environment
+
+
+def python(code: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, *code.split()] if code.startswith("-m") else [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_sdist_installs(sdist: Path, tmp_path: Path):
+    environment = pip_install(sdist, tmp_path / "here")
+    said = python("import tasklib; print(tasklib.__file__)", environment).stdout
+    assert said.startswith(str(tmp_path / "here"))
+    assert python("-m tasklib --version", environment).stdout == f"tasklib {tasklib.__version__}\n"
+
+
+def test_a_foreign_tasklib_beside_ours_is_noticed_and_named(wheel: Path, tmp_path: Path):
+    """The other project of that name installs into the same folder; whoever came last has the `__init__.py`."""
+    here = tmp_path / "here"
+    environment = pip_install(wheel, here) | {"TASKLIB_DATABASE_URL": f"sqlite:///{tmp_path}/tasks.db"}
+    alone = python("import tasklib", environment)
+    assert (alone.returncode, alone.stderr) == (0, "")
+    found = python("-m tasklib doctor", environment)
+    assert f"ok       installation: tasklib-queue {tasklib.__version__}" in found.stdout
+
+    (here / "tasklib" / "task.py").write_text("class Task: ...\n")
+    (here / "tasklib-2.5.1.dist-info").mkdir()
+    about = "Metadata-Version: 2.1\nName: tasklib\nVersion: 2.5.1\nSummary: For Taskwarrior\n"
+    (here / "tasklib-2.5.1.dist-info" / "METADATA").write_text(about)
+    first = python("import tasklib; print(tasklib.__version__)", environment)
+    assert first.stdout == f"{tasklib.__version__}\n"
+    assert "RuntimeWarning: the distribution 'tasklib', another project, has files in the package" in first.stderr
+    assert "pip uninstall tasklib tasklib-queue" in first.stderr
+    found = python("-m tasklib doctor", environment)
+    assert "another project: tasklib 2.5.1 (For Taskwarrior)" in found.stdout
+
+    (here / "tasklib" / "__init__.py").write_text("from .task import Task\n")
+    last = python("-m tasklib list", environment)
+    assert last.returncode == 1
+    assert "its __init__.py is not tasklib-queue's" in last.stderr
+    assert "pip uninstall tasklib tasklib-queue" in last.stderr
 
 
 def test_the_sdist_has_the_dashboard_and_its_sources(sdist: Path):
@@ -168,7 +236,7 @@ def test_the_list_page_loads_little_script():
     need("src/pages/tasks/tasks-page.tsx")
     sizes = {name: len(gzip.compress((BUILT / name).read_bytes(), 9)) for name in needed}
     assert len(sizes) > 1
-    assert all((BUILT / f"{name}.br").stat().st_size < size for name, size in sizes.items()), (
+    assert sum((BUILT / f"{name}.br").stat().st_size for name in needed) < sum(sizes.values()), (
         "brotli is there, and smaller"
     )
     assert sum(sizes.values()) < LIST_PAGE_LIMIT, sizes

@@ -168,4 +168,4 @@ except MissingExtra as error:
 """
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("sqlalchemy ")
-    assert "pip install 'tasklib[sqlalchemy]'" in done.stdout
+    assert "pip install 'tasklib-queue[sqlalchemy]'" in done.stdout

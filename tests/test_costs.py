@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from tasklib import Config, TaskWorker, cron
+from tasklib.core.flows import After
 from tasklib.core.registry import Registry, TaskOptions, define
 from tasklib.core.schedules import Schedule, ScheduleWrite
 from tasklib.engine.backends import make_store
@@ -25,7 +26,7 @@ from tasklib.engine.submission import Call, prepare_many
 from tasklib.server import ServerSettings, create_app
 from tasklib.stores.protocol import Store
 from tasklib.stores.values import ControlChange
-from tests.conformance.builders import WORK, alike_tasks, apply, claim, completed, submit_several
+from tests.conformance.builders import WORK, alike_tasks, apply, claim, completed, new_task, submit_several
 from tests.costs import SPEED, FastLoop, PostgresMeter, SqliteMeter, pass_time
 from tests.waiting import eventually, eventually_async
 
@@ -63,6 +64,25 @@ async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgr
         await store.close()
 
     assert costs == {"submit": (1, 1), "claim": (1, 1), "settle": (1, 1)}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+async def test_a_release_is_part_of_the_settle_on_postgresql(postgres_url: str, number: int):
+    """Chains of two: what a claim knows that others wait for is settled by one statement, and the others are due."""
+    async with PostgresMeter(postgres_url) as meter:
+        store = make_store(Config(database_url=meter.url))
+        await store.open()
+        costs = (0, 0)
+        for warm in (True, False):
+            parents = [new_task() for _ in range(number)]
+            await store.insert([*parents, *(new_task("child")._replace(after=After((each.id,))) for each in parents)])
+            claims = await claim(store, number)
+            meter.messages.clear()
+            await apply(store, *(completed(each) for each in claims))
+            costs = (meter.statements, meter.round_trips)
+            assert len(await claim(store, number + 1, names=["child"])) == number, warm
+        await store.close()
+    assert costs == (1, 1)
 
 
 @pytest.mark.parametrize("number", NUMBERS)

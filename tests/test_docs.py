@@ -73,7 +73,7 @@ def test_blocks_say_what_they_are(page: Path):
 
 @every_page
 def test_commands_exist(page: Path):
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for line, words in commands(page):
         where = f"{page.name}:{line}: {' '.join(words)}"
@@ -83,8 +83,10 @@ def test_commands_exist(page: Path):
             case ["make", *wanted]:
                 assert {target for target in wanted if "=" not in target} <= targets, where
             case ["pip", "install", *wanted]:
-                extras = {extra for word in wanted for extra in re.findall(r"\[(.*)\]", word)}
+                ours = [word for word in wanted if word.startswith((".", "tasklib"))]
+                extras = {extra for word in ours for some in re.findall(r"\[(.*)\]", word) for extra in some.split(",")}
                 assert extras <= set(project["optional-dependencies"]), where
+                assert "tasklib" not in {word.partition("[")[0] for word in wanted}, f"{where}: another project's"
 
 
 def _parse(arguments: list[str], where: str) -> None:
@@ -251,5 +253,15 @@ def test_links_lead_somewhere(page: Path):
 
 
 def test_every_page_can_be_reached_from_the_readme():
-    reached = {(ROOT / link.partition("#")[0]).resolve() for link in links(ROOT / "README.md")}
-    assert {page for page in ALL_PAGES if page.name != "README.md"} <= reached
+    reached, ahead = set(), [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        reached.add(page)
+        linked = ((page.parent / link.partition("#")[0]).resolve() for link in links(page) if ":" not in link)
+        ahead += [each for each in linked if each in ALL_PAGES and each not in reached]
+    assert set(ALL_PAGES) - reached == set()
+
+
+def test_the_readme_is_short():
+    """What it would say beyond that has a page."""
+    assert len((ROOT / "README.md").read_text().splitlines()) < 200

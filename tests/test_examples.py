@@ -125,6 +125,13 @@ def test_schedules_fire_while_their_worker_runs(sqlite_url: str, tmp_path: Path)
         assert names == ["heartbeat", "nightly", "report-42", "report-43"]
 
 
+def test_a_flow_runs_to_its_end(sqlite_url: str, tmp_path: Path):
+    said = run("flows.py", sqlite_url, tmp_path)
+    assert "read_page: failed, tasklib.Fail: https://example.com/gone answered 404" in said
+    assert "longest: completed, the longest address of 4 has 27 characters" in said
+    assert "has failed: {'completed': 6, 'failed': 1}" in said
+
+
 def test_simple_submits_what_worker_runs(shared_url: str, tmp_path: Path):
     said = run("simple.py", shared_url, tmp_path)
     assert "refused: 1 validation error for send_emailParams\nto: " in said

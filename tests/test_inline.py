@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from tasklib import Retry, Snooze, TaskFailed, TaskState, Unsupported, current_task, task, tq
+from tasklib import Retry, Snooze, TaskFailed, TaskHandle, TaskState, Unsupported, current_task, flow, task, tq
 from tasklib.api.sync import run_sync
 from tasklib.core.registry import Registry
 from tasklib.testing import QueueForTests, fresh_queue
@@ -284,3 +284,61 @@ async def test_an_async_connection_runs_both_kinds_of_handlers(in_postgres: Queu
 def test_other_queues_cannot_be_drained_on_a_connection(sqlite_url: str):
     with fresh_queue(database_url=sqlite_url) as queue, pytest.raises(Unsupported, match="sqlite queue"):
         queue.drain(connection=object(), registry=registry)
+
+
+# -- flows -------------------------------------------------------------------------------------------------------------
+
+
+@task(registry=registry)
+def length(text: str) -> int:
+    ran.append(text)
+    return len(text)
+
+
+@task(registry=registry)
+async def plus(number: int, more: int) -> int:
+    return number + more
+
+
+@task(registry=registry)
+def told() -> list[Any]:
+    return [(parent.name, parent.state, parent.value) for parent in current_task().parents()]
+
+
+def a_flow(connection: Any = None) -> tuple[TaskHandle[list[Any]], TaskHandle[None]]:
+    with flow("in a test", connection=connection):
+        number = length.submit("four")
+        total = plus.submit(number.output, more=1)
+        broken = fails.options(max_retries=0).submit("x")
+        cut_off = snoozes.options(after=[broken]).submit()
+        return told.options(after=[total, broken], on="end").submit(), cut_off
+
+
+A_FLOW = [["plus", "completed", 5], ["fails", "failed", None]]
+
+
+def test_a_flow_is_drained_and_runs_inline(tasklib_queue: QueueForTests):
+    last, cut_off = a_flow()
+    assert ran == []
+    tasklib_queue.drain(registry=registry)
+    assert (last.result(), cut_off.get().state) == (A_FLOW, TaskState.CANCELLED)
+    with tasklib_queue.inline(registry=registry):
+        last, cut_off = a_flow()
+        assert (last.result(), cut_off.get().state) == (A_FLOW, TaskState.CANCELLED)
+
+
+async def test_a_flow_runs_inline_where_it_is_awaited(tasklib_queue: QueueForTests):
+    with tasklib_queue.inline(registry=registry):
+        async with flow():
+            number = await length.submit_async("four")
+            total = await plus.submit_async(number.output, more=1)
+        assert await total.result_async() == 5
+
+
+def test_a_flow_on_a_connection(in_postgres: QueueForTests, connection: Any):
+    last, cut_off = a_flow(connection)
+    in_postgres.drain(registry=registry, connection=connection)
+    assert (last.result(), cut_off.get().state) == (A_FLOW, TaskState.CANCELLED)
+    with in_postgres.inline(registry=registry):
+        last, cut_off = a_flow(connection)
+        assert (last.result(), cut_off.get().state) == (A_FLOW, TaskState.CANCELLED)

@@ -12,18 +12,21 @@ from typing import Any
 import pytest
 
 from tasklib import Config, cron
-from tasklib.core.errors import QueueInUse
+from tasklib.core import flows
+from tasklib.core.errors import QueueInUse, Unsupported
+from tasklib.core.flows import After
 from tasklib.core.ids import uuid7
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import Task
-from tasklib.engine import copying
+from tasklib.engine import claims, copying
 from tasklib.engine.engine import Engine
 from tasklib.engine.schedules import same
 from tasklib.engine.submission import Call
 from tasklib.server.tokens import Role, new_token
+from tasklib.stores.sql import links
 from tasklib.stores.values import ControlChange, Filter, NameStats
 from tests.cli.running import Cli
-from tests.conformance.builders import claim_one, heartbeat_of, in_phase, new_task, submit
+from tests.conformance.builders import apply, claim_one, completed, heartbeat_of, in_phase, new_task, submit
 
 
 async def everything(engine: Engine) -> list[Task]:
@@ -96,6 +99,31 @@ async def test_what_was_waiting_runs_there(engines: tuple[Engine, Engine]):
     task_id = await submit(await source.store(), "work")
     await copying.copy(source, target)
     assert (await claim_one(await target.store(), "work")).id == task_id
+
+
+async def test_what_waits_for_others_is_released_there(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch):
+    source, target = engines
+    if not (await source.store()).traits.keeps_links:
+        other, store = target, await target.store()
+        parent = new_task("first", {})
+        await store.insert([parent, new_task("second", {})._replace(after=After((parent.id,)))])
+        with pytest.raises(Unsupported, match=r"let its flows end, or cancel what waits; task .* \(second\) does"):
+            await copying.copy(other, source)
+        return
+    monkeypatch.setattr(links, "INLINE_PARENTS", 2)  # of more, the ids are kept beside the row
+    monkeypatch.setattr(flows, "INLINE_PARENTS", 2)
+    parents = [new_task("first", {}) for _ in range(3)]
+    inputs = tuple((f"/{number}", parent.id) for number, parent in enumerate(parents))
+    child = new_task("second", [None] * 3)._replace(after=After(tuple(each.id for each in parents), inputs=inputs))
+    await (await source.store()).insert([*parents, child])
+    await copying.copy(source, target)
+    store = await target.store()
+    assert await store.after_of(child.id) == await (await source.store()).after_of(child.id)
+    for parent in parents:
+        assert (await store.feeds(parent.id, 10)).ids == [child.id]
+        await apply(store, completed(await claim_one(store, "first"), 7))
+    [claimed] = await claims.claim_next(target, "w", ["second"], 1, 60)
+    assert (claimed.id, claimed.kwargs) == (child.id, [7, 7, 7])
 
 
 async def test_a_copy_that_broke_off_goes_on(engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch):

@@ -28,6 +28,9 @@ SHOWN = {
     "import_feed": ("fails for good", TaskState.FAILED, 3),
     "review_refund": ("is claimed by an agent", TaskState.COMPLETED, 1),
     "crunch_numbers": ("is cancelled as it runs", TaskState.CANCELLED, 1),
+    "read_orders": ("begins a flow", TaskState.COMPLETED, 1),
+    "add_up": ("waits for its result", TaskState.COMPLETED, 1),
+    "close_the_day": ("gets both results", TaskState.COMPLETED, 1),
 }
 
 
@@ -41,7 +44,7 @@ def test_once(tmp_path: Path):
     env = {"TASKLIB_DATABASE_URL": f"sqlite:///{tmp_path}/production.db"}
     ran = run_process(["demo", "--once"], tmp_path, env=env)
     assert (ran.code, ran.err) == (0, ""), ran
-    assert len(re.findall("^  ok  ", ran.out, re.MULTILINE)) == 9
+    assert len(re.findall("^  ok  ", ran.out, re.MULTILINE)) == 13
     for name, (shows, ends, attempts) in SHOWN.items():
         assert re.search(rf"ok  {name} +{shows} +{ends} after {attempts} ", ran.out), name
     assert "!!" not in ran.out
@@ -72,7 +75,7 @@ def test_without_once_it_goes_on_until_ctrl_c(tmp_path: Path):
         def submitted() -> int:
             return len(re.findall(r" pending +0/", (tmp_path / "out.txt").read_text()))
 
-        eventually(lambda: submitted() > 9, timeout=30)
+        eventually(lambda: submitted() > 13, timeout=30)
         shown = CURL.search((tmp_path / "out.txt").read_text())
         assert shown
         stats = f"{shown['url']}/api/tasks/stats"
@@ -146,5 +149,5 @@ def test_without_the_server_extra(tmp_path: Path):
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['fastapi'] = None\n")
     ran = run_process(["demo", "--once"], tmp_path, env={"PYTHONPATH": str(tmp_path)})
     assert (ran.code, ran.err) == (0, ""), ran
-    assert "The HTTP API needs the package fastapi; install it with: pip install 'tasklib[server]'" in ran.out
+    assert "The HTTP API needs the package fastapi; install it with: pip install 'tasklib-queue[server]'" in ran.out
     assert "Its dashboard" not in ran.out

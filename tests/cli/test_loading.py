@@ -110,3 +110,10 @@ def test_a_module_without_tasks(tmp_path: Path):
     ran = run_process(["worker", "json"], tmp_path)
     assert ran.code == 2
     assert ran.err == "error: no tasks are defined in json: decorate functions with @task\n"
+
+
+def test_a_project_of_django_is_told_its_command(cli: Cli, tmp_path: Path):
+    (tmp_path / "shop_models.py").write_text("from django.contrib.auth.models import User\n")
+    ran = cli("worker", "shop_models")
+    assert ran.code == 2
+    assert "python manage.py tasklib worker" in ran.err

@@ -144,11 +144,15 @@ def test_run_now_and_revive(cli: Cli, queue: Queue):
     queue.drain()
     assert {queue.get(each).state for each in (later, *others)} == {"pending"}, "due when they were"  # type: ignore[union-attr]
     assert cli("run", str(later)).out == f"{later}  is due now\n"
+    unasked = cli("run", "--name", "greet")
+    assert (unasked.code, "this would run now 2 tasks that wait for their time" in unasked.err) == (2, True)
+    assert cli("run", "--all", "--yes").out == "2 tasks were made due now.\n"
     queue.drain()
-    assert queue.get(later).state == "completed"  # type: ignore[union-attr]
+    assert {queue.get(each).state for each in (later, *others)} == {"completed"}  # type: ignore[union-attr]
     assert "can no longer be run now" in cli("run", str(later)).err
     me = actor()
     assert trail(queue) == [
+        (me, "bulk-run-now", 2),
         (me, "run-now", None),
         (me, "bulk-revive", 2),
         (me, "revive", None),

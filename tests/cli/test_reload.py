@@ -57,4 +57,4 @@ def test_without_the_package_the_error_says_what_to_install(cli: Cli, monkeypatc
     monkeypatch.setitem(sys.modules, "watchfiles", None)
     ran = cli("worker", "shop", "--reload")
     assert ran.code == 2
-    assert "pip install 'tasklib[reload]'" in ran.err
+    assert "pip install 'tasklib-queue[reload]'" in ran.err

@@ -43,3 +43,17 @@ def test_what_cannot_be_is_refused_and_nothing_is_stored(cli: Cli, queue: Queue,
     assert ran.code == 2
     assert told in ran.err
     assert cli("schedule", "list", "--json").data == []
+
+
+def test_one_whose_latest_run_failed_stands_out(cli: Cli, queue: Queue):
+    cli("schedule", "add", "broken", "break_down", "text=no", "--every", "1h", "--max-retries", "0")
+    cli("schedule", "add", "fine", "greet", "name=ada", "--every", "1h")
+    for name in ("broken", "fine"):
+        cli("schedule", "trigger", name)
+    queue.drain()
+    listed = cli("schedule", "list", "--json").data
+    assert {each["name"]: each["state"] for each in listed} == {"broken": "failing", "fine": "active"}
+    assert "failing" in cli("schedule", "list").out
+    assert cli("schedule", "show", "broken", "--json").data["state"] == "failing"
+    assert "state    failing\n" in cli("schedule", "show", "broken").out
+    assert cli("schedule", "pause", "broken").out == "broken: paused\n"

@@ -43,6 +43,8 @@ from tests.conformance.due import DueTimes
 from tests.conformance.failures import LatestFailures
 from tests.conformance.figures import Figures
 from tests.conformance.filters import Filters
+from tests.conformance.flow_ends import FlowEnds
+from tests.conformance.flows import Flows
 from tests.conformance.guards import Guards
 from tests.conformance.history import History
 from tests.conformance.keys import Keys
@@ -112,6 +114,8 @@ class StoreSuite(
     Waking,
     Strangers,
     SchedulesKept,
+    Flows,
+    FlowEnds,
     Schema,
     CheckUps,
     Closing,

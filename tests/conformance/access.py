@@ -157,6 +157,28 @@ class AuditTrail:
         rest = await store.list_audit(AuditFilter(folded=True), cursor=first.cursor)
         assert [entry.action for entry in rest] == ["bulk-retry", "pause"]
 
+    async def test_a_mass_action_is_found_by_each_type_that_it_was_done_to(self, store: Store) -> None:
+        """Each batch tells how many of each type. One line for all says no type, one for a type says how many of it."""
+        bulk_id = next_id()
+        batch = AuditEntry(actor="ada", action="bulk-cancel", bulk_id=bulk_id)
+        for parts in ({"mail": 3, "pay": 1}, {"mail": 1}, {"pay": 2, "build": 1}):
+            entries = [replace(batch, name=name, done=done) for name, done in parts.items()]
+            each = [replace(entry, action="cancel", done=None, task_id=next_id()) for entry in entries]
+            await act(store, [*each, *entries])
+        await act(store, [replace(batch, bulk_id=next_id(), name="pay", done=5)])
+
+        async def listed(**where: Any) -> list[tuple[str | None, int | None]]:
+            return [(entry.name, entry.done) for entry in await store.list_audit(AuditFilter(folded=True, **where))]
+
+        assert await listed() == [("pay", 5), (None, 8)]
+        assert await listed(name="mail") == [("mail", 4)]
+        assert await listed(name="pay") == [("pay", 5), ("pay", 3)]
+        assert await listed(name="build", bulk_id=bulk_id) == [("build", 1)]
+        assert await listed(name="nothing") == []
+        first, *_ = await store.list_audit(AuditFilter(folded=True, name="pay"), limit=1)
+        rest = await store.list_audit(AuditFilter(folded=True, name="pay"), cursor=first.cursor)
+        assert [entry.bulk_id for entry in rest] == [bulk_id]
+
     async def test_pages_follow_each_other_without_gaps(self, store: Store) -> None:
         mine = next_id()
         await act(store, [AuditEntry(actor="ada", action="retry", task_id=mine, detail=str(n)) for n in range(3)])

@@ -67,12 +67,21 @@ class History:
         assert all(entry["ended"] for entry in task.history)
         assert (task.retry_count, task.attempts) == (last, last)
 
-    async def test_what_gives_the_attempt_back_leaves_no_entry(self, store: Store) -> None:
+    async def test_a_release_leaves_no_entry_and_a_snooze_one_that_stays(self, store: Store) -> None:
         task_id = await submit(store)
         await apply(store, released(await claim_one(store)))
-        await apply(store, snoozed(await claim_one(store), 0))
-        await apply(store, cancelled(await fetch(store, task_id)))
         assert (await fetch(store, task_id)).history == []
+        running = await claim_one(store)
+        await apply(store, snoozed(running, 90))
+        snoozed_at = (await fetch(store, task_id)).updated_at
+        store.clock_offset += 91
+        await apply(store, failed(await claim_one(store), "boom"))
+        await apply(store, completed(await claim_one(store)))
+        first, second = (await fetch(store, task_id)).history
+        assert (first["attempt"], first["worker"], first["snoozed"]) == (1, running.worker_id, 90)
+        assert "error" not in first
+        assert abs(_instant(first["ended"]) - snoozed_at) <= _GRAIN
+        assert (second["attempt"], second["error"]) == (1, "boom"), "the snooze gave its attempt back"
 
     async def test_a_stopped_attempt_leaves_an_entry(self, store: Store) -> None:
         task_id = await submit(store)

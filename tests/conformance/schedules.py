@@ -187,6 +187,61 @@ class SchedulesKept:
         await schedules_of(store).fire()
         assert len(await tasks(store)) == 3
 
+    @pytest.mark.parametrize("same_process", [True, False])
+    async def test_a_clock_that_was_far_ahead_for_a_while_does_not_stop_it(
+        self, store: Store, same_process: bool
+    ) -> None:
+        far = 400 * 86400
+        await put(store, every(minutes=1))
+        await put(store, cron("0 0 29 2 *"), "leap")
+        await put(store, every(minutes=1), "paused")
+        schedules = schedules_of(store)
+        await schedules.pause("paused")
+        due = [await move_to_next(store)]
+        await schedules.fire()
+        before = {each.name: each for each in await store.schedules()}
+        store.clock_offset += far
+        await schedules.fire()
+        for _ in range(24):  # more than a schedule remembers
+            await move_to_next(store)
+            await schedules.fire()
+        [ahead] = await store.schedules(["s"])
+        store.clock_offset -= far + 24 * MINUTE
+        wait = await (schedules if same_process else schedules_of(store)).fire()
+        assert wait is not None
+        assert wait <= 60
+        for _ in range(3):
+            due.append(await move_to_next(store))
+            await schedules.fire()
+        assert due == [due[0] + timedelta(minutes=number) for number in range(4)]
+        assert [slot for slot in await slots(store) if slot < due[0] + timedelta(days=1)] == due
+        after = {each.name: each for each in await store.schedules()}
+        assert (after["paused"], after["leap"]) == (before["paused"], before["leap"])
+        store.clock_offset += far + 10 * MINUTE
+        await schedules.fire()
+        while await store.now() < ahead.runs[-1].slot:
+            await move_to_next(store)
+            await schedules.fire()
+        found = await slots(store)
+        assert len(found) == len(set(found)), "what was fired ahead is not fired again"
+
+    async def test_a_version_that_was_started_while_the_clock_was_ahead_gives_way(self, store: Store) -> None:
+        def version(minutes: int) -> Registry:
+            registry = Registry()
+
+            @task(name="sweep", schedule=every(minutes=minutes), registry=registry)
+            def sweep() -> None: ...
+
+            return registry
+
+        store.clock_offset += 400 * 86400
+        await schedules_of(store).declare(version(10))
+        store.clock_offset -= 400 * 86400
+        await schedules_of(store).declare(version(20))
+        [sweep] = await store.schedules()
+        assert sweep.definition is not None
+        assert sweep.definition.timing == every(minutes=20)
+
     async def test_a_pause_that_races_with_the_fire_stops_what_was_not_written(self, store: Store) -> None:
         await put(store, every(minutes=1))
         due_at = await move_to_next(store)

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import pytest
 
+from tasklib.core.decide import retry_by_hand
 from tasklib.core.task import Task
 from tasklib.core.unique import Conflict, Unique, Until, debounce, throttle
 from tasklib.stores.protocol import Store
@@ -19,6 +20,7 @@ from tests.conformance.builders import (
     claim,
     claim_one,
     completed,
+    expired,
     failed,
     fetch,
     new_task,
@@ -75,6 +77,31 @@ class UniqueTasks:
         assert {each.id for each in await claim(store, 2)} == {first.id, second.id}
         assert [task.unique_key for task in await _all(store)] == [None, None]
 
+    async def test_a_worker_that_dies_between_its_claim_and_the_run_blocks_nobody(self, store: Store) -> None:
+        """The claim has given the key up, and nothing has run."""
+        first = await _insert(store, STARTED, max_retries=1)
+        await claim_one(store, lease=10)
+        second = await _insert(store, STARTED)
+        assert second.created
+        store.clock_offset += 11
+        [lost] = await store.lost_leases(30, 10)
+        await apply(store, expired(lost))
+        assert (await _insert(store, STARTED)).id == second.id
+        both = await claim(store, 2)
+        assert {each.id for each in both} == {first.id, second.id}, "neither is held up by the other"
+        await apply(store, *map(completed, both))
+        assert (await _insert(store, STARTED)).created
+
+    async def test_until_finished_a_worker_that_dies_does_not_end_it(self, store: Store) -> None:
+        first = await _insert(store, FINISHED, max_retries=1)
+        for final in (False, True):
+            await claim_one(store, lease=10)
+            store.clock_offset += 11
+            assert (await _insert(store, FINISHED)).id == first.id, "its lease is over, and nobody has seen it yet"
+            [lost] = await store.lost_leases(30, 10)
+            await apply(store, expired(lost))
+            assert (await _insert(store, FINISHED)).created == final
+
     async def test_claimed_by_its_id_it_has_started_too(self, store: Store) -> None:
         first = await _insert(store, STARTED)
         version = (await fetch(store, first.id)).version
@@ -97,7 +124,11 @@ class UniqueTasks:
         await apply(store, stopped(await claim_one(store)))
         fourth = await _insert(store, FINISHED)
         await apply(store, cancelled(await fetch(store, fourth.id)))
-        assert (await _insert(store, FINISHED)).created
+        fifth = await _insert(store, FINISHED)
+        assert fifth.created
+        await apply(store, failed(await claim_one(store), final=True))
+        await apply(store, retry_by_hand(await fetch(store, fifth.id)))
+        assert (await _insert(store, FINISHED)).created, "what is retried does not take its key again"
 
     async def test_the_newest_arguments_win_until_it_starts(self, store: Store) -> None:
         first = await _insert(store, NEWEST, "old", priority=1)

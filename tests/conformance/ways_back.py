@@ -11,7 +11,7 @@ from tasklib.core.decide import WriteResult
 from tasklib.core.lifecycle import Phase
 from tasklib.core.task import TaskState
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import AuditEntry, NameStats
+from tasklib.stores.values import AuditEntry, Count, Filter, NameStats
 from tests.conformance.audited import ENTRY, audited, of_ids
 from tests.conformance.builders import (
     apply,
@@ -24,6 +24,7 @@ from tests.conformance.builders import (
     new_task,
     released,
     settle,
+    snoozed,
     stopped,
     submit,
 )
@@ -52,6 +53,27 @@ class WaysBack:
         assert (await store.stats())[task.name] == NameStats(running=1)
         await apply(store, failed(running, final=True))
         assert len((await fetch(store, task.id)).history) == 2
+
+    async def test_what_is_not_due_is_found_until_it_is(self, store: Store) -> None:
+        waiting = [await submit(store, "later", delay_seconds=600), (await in_phase(store, Phase.WAITING)).id]
+        await submit(store, "snoozes")
+        running = await claim_one(store, "snoozes")
+        await apply(store, snoozed(running, 600))
+        waiting.append(running.id)
+        for phase in (Phase.PENDING, Phase.RUNNING, Phase.COMPLETED, Phase.FAILED, Phase.CANCELLED):
+            await in_phase(store, phase, f"{phase}")
+        for where, expected in (
+            (Filter(not_due=True), waiting),
+            (Filter(not_due=True, states=["pending"]), [waiting[0], waiting[2]]),
+            (Filter(not_due=True, states=["pending", "failed"], terminal=False), waiting),
+            (Filter(not_due=True, names=["later"]), waiting[:1]),
+            (Filter(not_due=True, terminal=True), []),
+        ):
+            page = await store.page(where, limit=9, oldest_first=True)
+            assert [task.id for task in page.tasks] == expected, where
+            assert await store.count(where, 9) == Count(len(expected), False), where
+        store.clock_offset += 86_400
+        assert (await store.page(Filter(not_due=True), limit=9)).tasks == []
 
     async def test_a_revived_task_waits_for_its_time_as_before(self, store: Store) -> None:
         task_id = await submit(store, delay_seconds=3600)

@@ -93,6 +93,7 @@ def walked(
     return sorted(set(found))
 
 
+@pytest.mark.timeout(0 if ALL_ZONES else 120)  # two minutes for every zone, where nothing else runs
 def test_times_where_clocks_are_changed_are_those_of_a_walk_over_the_minutes():
     looked_at = kinds_of_changes()
     assert len(looked_at) > 15

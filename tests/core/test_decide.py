@@ -143,7 +143,11 @@ def test_released():
 
 def test_snoozed():
     change = decide.settle(claim(2), Snoozed(30), POLICY)
-    assert change._replace(if_asked=None) == Change(ID, 7, "anna", None, TaskState.PENDING, 2, False, due_in=30)
+    pending = Change(ID, 7, "anna", None, TaskState.PENDING, 2, False, due_in=30)
+    assert change._replace(if_asked=None, entry=None) == pending
+    entry = json.loads(change.entry or "")
+    assert (entry["attempt"], entry["worker"], entry["snoozed"]) == (3, "anna", 30)
+    assert "error" not in entry
 
 
 def test_stopped_as_asked():

@@ -53,12 +53,14 @@ def test_every_decision(claim: Claim, outcome: Outcome, policy: RetryPolicy, spr
     assert (change.state is TaskState.COMPLETED) == isinstance(outcome, Completed)
     assert change.result == (outcome.result if isinstance(outcome, Completed) else None)
     assert change.leaves is None
-    assert (change.entry is None) == (change.state in (TaskState.COMPLETED, TaskState.PENDING))
-    assert (change.error is None) == (change.entry is None)
+    snoozed = change.state is TaskState.PENDING and isinstance(outcome, Snoozed)
+    assert (change.error is None) == (change.state in (TaskState.COMPLETED, TaskState.PENDING))
+    assert (change.entry is None) == (change.error is None and not snoozed)
     if change.entry:
         entry = json.loads(change.entry)
         assert entry["attempt"] == claim.attempt
-        assert entry["error"] == change.error
+        assert entry.get("error") == change.error
+        assert ("snoozed" in entry) == snoozed
 
 
 def as_written(change: Change, asked: bool) -> Change:

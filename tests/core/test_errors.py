@@ -47,6 +47,9 @@ CODES = {
     "WorkerNotFound": "worker_not_found",
     "WorkerStopped": "worker_stopped",
     "WorkerExhausted": "worker_exhausted",
+    "FlowNotFound": "flow_not_found",
+    "FlowNotSent": "flow_not_sent",
+    "WouldDeadlock": "would_deadlock",
     "MissingExtra": "missing_extra",
     "Unsupported": "unsupported",
     "QueueInUse": "queue_in_use",
@@ -139,4 +142,4 @@ def test_data_sits_in_attributes():
     assert (unknown.task_id, unknown.key, str(unknown)) == (None, "order-1", "no task with idempotency key 'order-1'")
     extra = MissingExtra("postgres", "asyncpg", "a PostgreSQL store")
     assert extra.extra == "postgres"
-    assert "pip install 'tasklib[postgres]'" in str(extra)
+    assert "pip install 'tasklib-queue[postgres]'" in str(extra)

@@ -23,7 +23,12 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 # Written out once more, from the specification, so that a change of the table is a decision.
 ALLOWED = {
-    Phase.PENDING: {Event.CLAIM: Phase.RUNNING, Event.CANCEL: Phase.CANCELLED, Event.RUN_NOW: Phase.PENDING},
+    Phase.PENDING: {
+        Event.CLAIM: Phase.RUNNING,
+        Event.CANCEL: Phase.CANCELLED,
+        Event.CUT_OFF: Phase.CANCELLED,
+        Event.RUN_NOW: Phase.PENDING,
+    },
     Phase.RUNNING: {
         Event.SUCCEED: Phase.COMPLETED,
         Event.FAIL: Phase.WAITING,

@@ -24,6 +24,7 @@ from tasklib.core.task import Task
 from tasklib.engine.backends import Backend, make_store
 from tasklib.stores.values import ControlChange, NameStats
 from tests.conformance.builders import claim, completed, failed, submit_several
+from tests.conformance.flows import waiting
 from tests.waiting import eventually
 
 URL = sys.argv[1]
@@ -72,7 +73,8 @@ def make() -> Backend:
 
 
 async def live(name: str, death: Death) -> None:
-    """What the victim does: one claim of two tasks under a limit, one settle of both, each its own way."""
+    """What the victim does: one claim of two tasks under a limit, one settle of both, each its own way. Others wait for
+    both."""
     store = make()
     await store.open()
     await claim(store, 1, names=["nobody"])  # whatever a first claim has to learn
@@ -88,14 +90,18 @@ async def prepare(name: str) -> list[Any]:
     await store.open()
     await store.control(ControlChange(name=name, concurrency=5))
     ids = await submit_several(store, 2, name)
+    children = [waiting(*ids[:1], name=f"{name}-child"), waiting(*ids[1:], name=f"{name}-child")]
+    children.append(waiting(*ids, name=f"{name}-child", on="end"))
+    await store.insert(children)
     await store.close()
-    return ids
+    return [*ids, *(child.id for child in children)]
 
 
 async def look(name: str, ids: list[Any]) -> str:
     store = make()
     await store.open()
-    rows = [row for row in await store.get(ids) if row is not None]
+    rows = [row for row in await store.get(ids[:2]) if row is not None]
+    children = [(row.state, row.waits) for row in await store.get(ids[2:]) if row is not None]
     figures = (await store.stats()).get(name, NameStats())
     await store.close()
     assert len(rows) == 2, "a task is gone"
@@ -106,7 +112,19 @@ async def look(name: str, ids: list[Any]) -> str:
     assert {key: value for key, value in counted.items() if value} == found, (counted, found)
     if not URL.startswith("nats:"):  # there each record is written by itself
         assert phases in (["pending"] * 2, ["running"] * 2, ["completed", "failed"]), phases
+    assert children == released_by(phases), (phases, children)
     return " ".join(phases)
+
+
+def released_by(phases: list[str]) -> list[tuple[str, int]]:
+    """The first child needs the first task's success, the second that of the second, the third runs when both are over:
+    whoever waits is moved with the end itself, or not at all."""
+    first, second = (phase in ("completed", "failed") for phase in phases)
+    return [
+        ("pending", 0 if first else 1),
+        ("cancelled" if second else "pending", 1),
+        ("pending", 2 - first - second),
+    ]
 
 
 def settled_down(name: str, ids: list[Any]) -> str | None:

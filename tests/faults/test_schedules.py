@@ -22,6 +22,7 @@ from tests.servers import PostgresServer
 from tests.waiting import eventually_async
 from tests.worker import app
 from tests.worker.processes import fleet_on
+from tests.worker.program import DIES_IN_FIRE
 
 LONG = 60
 SECOND = timedelta(seconds=1)
@@ -37,7 +38,7 @@ async def fire_under_faults(
     url: str, folder: Path, *, schedules: int, slots: int, restart: Callable[[], None] | None = None
 ) -> None:
     """Each of the schedules is due every second. One process freezes over two times, then others are killed, each at
-    another moment of the second."""
+    another moment of the second, and one exactly between the check of a version and the commit."""
     names = [f"s{number}" for number in range(schedules)]
     async with as_default(Engine(Config(database_url=url))) as engine:
         for name in names:
@@ -60,13 +61,15 @@ async def fire_under_faults(
             else:
                 await fired(frozen_at + others_go_on)
             workers[0].send(signal.SIGCONT)
-            for _ in range(3):
+            for _ in range(2):
                 worker = workers.pop()
                 moment = asyncio.get_running_loop().time() + random.uniform(0.1, 0.9)
                 await eventually_async(lambda: asyncio.get_running_loop().time() > moment, LONG)  # noqa: B023
                 worker.send(signal.SIGKILL)
                 assert worker.wait() == -signal.SIGKILL
                 workers.append(fleet.start(4, call_timeout_seconds=5))
+            aimed = fleet.start(4, call_timeout_seconds=5, env={DIES_IN_FIRE: "1"})
+            assert await asyncio.to_thread(aimed.wait, LONG) == -signal.SIGKILL, "it fired nothing"
             if restart is not None:
                 await asyncio.to_thread(restart)
             await fired(slots)

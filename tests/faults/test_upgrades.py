@@ -1,6 +1,8 @@
 """The schema is upgraded while the queue is at work. The next step is made up here."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,10 +19,11 @@ from tasklib.stores.sql.migrate import STEPS
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.sql.postgres import schema as postgres_schema
 from tasklib.stores.sql.queries import Step
+from tasklib.stores.sql.sqlite import SqliteStore
 from tests.conformance.builders import submit
 from tests.waiting import eventually_async
 from tests.worker import app
-from tests.worker.processes import fleet_on
+from tests.worker.processes import ROOT, fleet_on
 
 NEXT = "9999_made_up"
 LONG = 60
@@ -107,6 +110,32 @@ async def test_old_and_new_work_side_by_side(shared_url: str, upgrade: Upgrade, 
         assert set(fleet.starts("work").values()) == {1}
     for store in stores:
         await store.close()
+
+
+SLOW = """
+    CREATE TABLE slow AS
+    WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1000000)
+    SELECT max(n) FROM numbers;
+"""
+
+
+async def test_a_migration_takes_longer_than_calls_may(sqlite_url: str, monkeypatch: pytest.MonkeyPatch):
+    """It walks through every row. On PostgreSQL its transaction lifts the limit by itself."""
+    store = SqliteStore(sqlite_url)
+    await store.open()
+    monkeypatch.setitem(STEPS, "sqlite", [*STEPS["sqlite"], Step(len(STEPS["sqlite"]) + 1, NEXT, SLOW)])
+    monkeypatch.setattr(store, "_timeout", 0.02)
+    assert await store.migrate() == [NEXT]
+    await store.close()
+
+
+@pytest.mark.infrastructure
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_the_code_of_version_1_works_beside_the_new(engine: str):
+    """A short `make upgrade`. It takes the history of this repository."""
+    command = [sys.executable, "-m", "tests.upgrade.run", "--engine", engine, "--duration", "12", "--rows", "20000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 async def test_a_migration_that_has_to_wait_does_not_hold_up_the_queue(

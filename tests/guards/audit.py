@@ -122,6 +122,13 @@ GUARDS = (
         put="if False:",
     ),
     one(
+        "run now: what has fallen due meanwhile is not asked to stop",
+        "engine/bulk.py",
+        "if action is Action.CANCEL:",
+        "tests/server/test_ways_back.py::test_what_has_fallen_due_meanwhile_is_not_asked_to_stop",
+        put="if True:",
+    ),
+    one(
         "a copy gets no mask for a secret",
         "engine/repeating.py",
         "if MASK in json.dumps(found) and MASK not in json.dumps(kept):",

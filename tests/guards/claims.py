@@ -1,10 +1,11 @@
 """What is claimed, by how many, how often: keys, attempts, locks, limits, pauses."""
 
-from tests.guards.fencing import SQLITE, one, suite
+from tests.guards.fencing import one, suite
 from tests.guards.guard import Cut, Guard
 
 CLAIM = "stores/sql/postgres/claim.sql"
 SUBMIT = "stores/sql/submit.py"
+SHARED = "stores/sql/shared.sql"
 CORE_LIMITS = "core/limits.py"
 NATS_CLAIMS = "stores/nats/claim.py"
 SQL_CLAIM = "stores/sql/claim.py"
@@ -20,6 +21,10 @@ NATS_LOST = (
     "::test_a_submit_whose_reply_was_lost_brings_nothing_back_that_was_deleted_meanwhile"
 )
 UNIQUE = "tests/stores/test_constraints.py::test_what_a_unique_index_keeps_out_is_refused_by_its_name"
+AGAIN = (
+    "tests/stores/postgres/test_faults.py::"
+    "test_a_submit_that_is_sent_again_brings_nothing_back_that_has_run_and_is_deleted"
+)
 TRIGGER = "tests/stores/test_constraints.py::test_what_a_trigger_drops_is_not_called_stored"
 ISOLATED = "tests/worker/test_isolation.py::"
 
@@ -68,9 +73,9 @@ UNIQUE_KEYS = (
     ),
     one(
         "nats: a unique key is its task's only as long as the record says so",
-        "stores/nats/unique.py",
+        "stores/nats/batch_submit.py",
         ' if record.head.get("unique_key") == key else None',
-        suite("test_until_started_one_waits_while_one_runs", "nats"),
+        suite("test_until_finished_there_is_one_at_all", "nats"),
     ),
     one(
         "a claim gives up the unique key of what is unique until it starts: postgres",
@@ -81,9 +86,10 @@ UNIQUE_KEYS = (
     ),
     one(
         "a claim gives up the unique key of what is unique until it starts: sqlite",
-        "stores/sql/sqlite/queries.sql",
+        "stores/sql/sqlite/claim.sql",
         "unique_key = iif(unique_until <> 'started', unique_key, NULL),",
         suite("test_until_started_one_waits_while_one_runs", "sqlite"),
+        within="-- name: mark_claimed",
     ),
     one(
         "a claim gives up the unique key of what is unique until it starts: nats",
@@ -91,6 +97,13 @@ UNIQUE_KEYS = (
         "None if until == STARTED else key",
         suite("test_until_started_one_waits_while_one_runs", "nats"),
         put="key",
+    ),
+    one(
+        "a unique key that an older worker left behind is free",
+        "core/unique.py",
+        "self.over or (self.unique_until == STARTED and self.started)",
+        "tests/core/test_unique.py::test_a_key_that_an_older_worker_left_behind_is_free[started-holder1-True]",
+        put="self.over and self.unique_until == ELAPSED",
     ),
     one(
         "what runs is not replaced",
@@ -119,11 +132,28 @@ KEPT_OUT = (
     one(
         "only a submit that is there is taken for one whose reply was lost",
         SUBMIT,
-        "if not (yield from existing([task.id for task in tasks])):",
+        """if not (yield from existing(ids)) and not (yield Query("deleted_lately", ID, ids=ids)):""",
         f"{UNIQUE}[postgres-lone]",
         f"{UNIQUE}[postgres-batch]",
         f"{UNIQUE}[sqlite-lone]",
         put="if False:",
+    ),
+    one(
+        "postgres: a submit that is sent again asks what was deleted meanwhile",
+        SUBMIT,
+        """if (yield Query("deleted_lately", ID, ids=ids)):""",
+        f"{AGAIN}[plain-1]",
+        f"{AGAIN}[keyed-3]",
+        f"{AGAIN}[unique-1]",
+        f"{AGAIN}[audited-1]",
+        put="if False:",
+    ),
+    one(
+        "postgres: deletions of young tasks are remembered",
+        "stores/sql/postgres/upkeep.sql",
+        "WHERE created_at > {now} + :young::interval",
+        f"{AGAIN}[plain-1]",
+        put="WHERE false AND :young::interval IS NULL",
     ),
     one(
         "postgres: a submit with a key passes over its key's row alone",
@@ -300,23 +330,17 @@ LOCKS = (
         within="-- name: promote",
     ),
     one(
-        "sqlite: a task is taken at the version that was seen",
-        SQLITE_CLAIM,
+        "sql: a task is taken at the version that was seen",
+        SHARED,
         " AND version = :version",
         suite("test_another_version_is_not_taken", "sqlite"),
-        within="-- name: claim_by_id",
-    ),
-    one(
-        "postgres: a task is taken at the version that was seen",
-        CLAIM,
-        " AND version = :version::int",
         suite("test_another_version_is_not_taken", "postgres"),
         within="-- name: claim_by_id",
     ),
     one(
         "postgres: a task that somebody has taken is not taken again",
-        CLAIM,
-        " AND version = :version::int AND state IN ('pending', 'failed') AND completed_at IS NULL",
+        SHARED,
+        " AND version = :version AND state IN ('pending', 'failed') AND completed_at IS NULL",
         f"{PG}test_a_task_that_was_taken_meanwhile_is_not_taken_again",
         within="-- name: claim_by_id",
     ),
@@ -373,7 +397,7 @@ LIMITS = (
     ),
     one(
         "sql: the tokens that were taken are stored",
-        "stores/sql/shared.sql",
+        SHARED,
         "SET tokens = b.tokens",
         suite("test_a_slow_rate_lets_one_start", "sqlite"),
         suite("test_a_slow_rate_lets_one_start", "postgres"),
@@ -382,8 +406,8 @@ LIMITS = (
     ),
     one(
         "postgres: limits are read under the locks of their rows",
-        "stores/sql/postgres/look.sql",
-        " FOR UPDATE",
+        SHARED,
+        " {for_update}",
         f"{PG}test_a_rate_is_read_after_whoever_has_it",
         f"{PG}test_what_runs_is_counted_after_whoever_has_the_limit[claim]",
         within="-- name: lock_controls",
@@ -491,16 +515,10 @@ PAUSES = (
         within="-- name: survey",
     ),
     one(
-        "postgres: nothing is taken under a pause",
-        CLAIM,
+        "sql: nothing is taken under a pause",
+        SHARED,
         "c.paused OR ",
         suite("test_nothing_is_taken_under_a_pause", "postgres", "work"),
-        within="-- name: claim_by_id",
-    ),
-    one(
-        "sqlite: nothing is taken under a pause",
-        SQLITE_CLAIM,
-        "c.paused OR ",
         suite("test_nothing_is_taken_under_a_pause", "sqlite", "work"),
         within="-- name: claim_by_id",
     ),
@@ -508,19 +526,12 @@ PAUSES = (
 
 LEASES = (
     one(
-        "sqlite: a lease that holds is not lost",
-        SQLITE,
-        "coalesce(t.locked_until, '') <= now OR ",
+        "sql: a lease that holds is not lost",
+        SHARED,
+        "t.locked_until <= {lease_now} OR ",
         suite("test_a_lease_that_ran_out_is_lost", "sqlite"),
-        put="true OR ",
-        within="-- name: lost_leases",
-    ),
-    one(
-        "postgres: a lease that holds is not lost",
-        "stores/sql/postgres/workers.sql",
-        "coalesce(t.locked_until, '-infinity') < statement_timestamp() + :offset::interval\n",
         suite("test_a_lease_that_ran_out_is_lost", "postgres"),
-        put="(:offset::interval IS NOT NULL)\n",
+        put="true OR ",
         within="-- name: lost_leases",
     ),
     one(
@@ -573,7 +584,7 @@ CHOICES = (
     one(
         "operators: what matches is counted and confirmed before it is changed",
         "cli/operate.py",
-        'session.confirm(f"{action} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)',
+        'session.confirm(f"{verb} {_tasks(found.value)} {more}{_WHICH[action]}", yes=yes)',
         "tests/cli/test_operating.py::test_all_that_match_are_retried_after_a_count",
         put="pass",
     ),

@@ -6,7 +6,41 @@ FAMILIES = "tests/worker/test_families.py::"
 LEFT_BEHIND = "tests/worker/test_left_behind.py::"
 ENDING = "tests/cli/test_ending.py::"
 
+RETRY_LISTS = "tests/worker/test_retry_lists.py::"
+
 GUARDS = (
+    one(
+        "what no_retry_for names is not tried again",
+        "core/registry.py",
+        "self.no_retry_for is not None and issubclass(raised, self.no_retry_for)",
+        f"{RETRY_LISTS}test_only_what_the_lists_allow_is_tried_again",
+        f"{RETRY_LISTS}test_in_a_child_process_too",
+        put="False",
+        within="def retries_after",
+    ),
+    one(
+        "what retry_for does not name is not tried again",
+        "core/registry.py",
+        "return self.retry_for is None or issubclass(raised, self.retry_for)",
+        f"{RETRY_LISTS}test_only_what_the_lists_allow_is_tried_again",
+        f"{RETRY_LISTS}test_in_a_child_process_too",
+        f"{RETRY_LISTS}test_a_timeout_is_one_of_the_exceptions",
+        put="return True",
+    ),
+    one(
+        "a timeout goes by the lists",
+        "worker/runner.py",
+        "not execution.task_type.options.retries_after(TaskTimedOut)",
+        f"{RETRY_LISTS}test_a_timeout_is_one_of_the_exceptions",
+        put="False",
+    ),
+    one(
+        "a list of exceptions holds exceptions",
+        "core/retry.py",
+        "not isinstance(kind, type) or not issubclass(kind, BaseException)",
+        f"{RETRY_LISTS}test_what_is_no_list_of_exceptions_is_refused_where_it_is_said",
+        put="False",
+    ),
     one(
         "a child that dies takes its own children along",
         "worker/executors/guardian.py",

@@ -3,7 +3,6 @@
 from tests.guards.guard import Cut, Guard
 
 SUITE = "tests/stores/test_conformance.py::TestStores::"
-SQLITE = "stores/sql/sqlite/queries.sql"
 SQLITE_SETTLE = "stores/sql/sqlite/settle.sql"
 POSTGRES = "stores/sql/postgres/settle.sql"
 NATS = "stores/nats/settle.py"
@@ -138,7 +137,7 @@ SQLITE_GUARDS = (
     one(
         "sqlite: a task is deleted under its version",
         "stores/sql/sqlite/upkeep.sql",
-        " AND b.version = tasks.version",
+        " AND b.version = t.version",
         suite("test_a_task_that_moved_on_is_not", "sqlite"),
         within="-- name: delete",
     ),
@@ -170,14 +169,14 @@ POSTGRES_GUARDS = (
         POSTGRES,
         " AND t.version = b.version",
         suite(VERSION, "postgres", "completed"),
-        within="-- name: complete",
+        within="-- name: completing",
     ),
     one(
         "postgres: a completion is written under its worker",
         POSTGRES,
         " AND t.worker_id = :worker_id::text",
         suite(WORKER, "postgres", "completed"),
-        within="-- name: complete",
+        within="-- name: completing",
     ),
     one(
         "postgres: failures and releases are written under their version",
@@ -236,7 +235,12 @@ POSTGRES_GUARDS = (
         "postgres: a request to stop decides in the write",
         (
             Cut(POSTGRES, "t.cancel_requested_at IS NULL OR b.asked_entry IS NULL", "true", "-- name: settle"),
-            Cut(POSTGRES, "t.cancel_requested_at IS NOT NULL AND b.asked_entry", "false AND b.asked_entry"),
+            Cut(
+                POSTGRES,
+                "WHERE t.cancel_requested_at IS NOT NULL AND b.asked",
+                "WHERE false AND b.asked",
+                "-- name: settle",
+            ),
         ),
         (
             *(suite(ASKED, "postgres", case) for case in ("failed", "final", "released", "snoozed")),

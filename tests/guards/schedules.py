@@ -9,6 +9,7 @@ PAUSED = "test_a_pause_that_races_with_the_fire_stops_what_was_not_written"
 KEY = "test_the_time_is_in_the_tasks_key"
 EDITS = "test_an_operators_edit_survives_deploys_until_it_is_cleared"
 ORPHANS = "test_what_no_worker_declares_for_a_day_does_not_fire_until_one_does"
+AHEAD = "test_a_clock_that_was_far_ahead_for_a_while_does_not_stop_it"
 
 GUARDS = (
     one(
@@ -60,6 +61,25 @@ GUARDS = (
         " or not newer)",
         suite(EDITS, "sqlite"),
         put=")",
+    ),
+    one(
+        "a process that was started while the clock was ahead does not overwrite what comes later",
+        "engine/schedules.py",
+        " < now + FAR_AHEAD",
+        suite("test_a_version_that_was_started_while_the_clock_was_ahead_gives_way", "sqlite"),
+    ),
+    one(
+        "a schedule goes on when the clock was far ahead: by workers that saw it",
+        "engine/schedules.py",
+        " or due.now < before - FAR_AHEAD",
+        suite(AHEAD, "sqlite-True"),
+    ),
+    one(
+        "a schedule goes on when the clock was far ahead: by workers that start later",
+        "engine/schedules.py",
+        "before is None or ",
+        suite(AHEAD, "sqlite-False"),
+        put="before is not None and ",
     ),
     one(
         "what an operator says of a schedule wins",

@@ -74,10 +74,10 @@ MASKS = (
     ),
     one(
         "remote: passwords in URLs are masked in errors",
-        "api/remote.py",
-        'mask_text(f"{self._url} cannot be reached: {type(error).__name__} {error}")',
+        "api/rest_client.py",
+        'mask_text(f"{self.url} cannot be reached: {type(error).__name__} {error}")',
         "tests/test_refused_connections.py::test_a_server_that_cannot_be_reached",
-        put='f"{self._url} cannot be reached"',
+        put='f"{self.url} cannot be reached"',
     ),
     one(
         "search: values under secret keys are not looked at",

@@ -1,6 +1,7 @@
 """What happens around a queue: its file is moved, a clock is set."""
 
 from tests.guards.fencing import one
+from tests.guards.guard import Cut, Guard
 
 LANE = "stores/sql/sqlite/connection_thread.py"
 FILE = "stores/sql/sqlite/filesystem.py"
@@ -39,12 +40,13 @@ FILES = (
         f"{NAMES}test_another_store_of_the_process_does_not_open_what_took_the_place_of_the_file",
         put="if (gone := None) is not None:",
     ),
-    one(
+    Guard(
         "a worker does not wait for a file that is gone",
-        "worker/fetcher.py",
-        "        except StoreGone:\n            raise",
-        "tests/worker/test_recovery.py::test_a_worker_does_not_wait_for_a_file_that_is_gone",
-        put="        except ZeroDivisionError:\n            raise",
+        tuple(
+            Cut(f"worker/{part}.py", "        except StoreGone:\n", "        except ZeroDivisionError:\n")
+            for part in ("fetcher", "scheduler")
+        ),
+        ("tests/worker/test_recovery.py::test_a_worker_does_not_wait_for_a_file_that_is_gone",),
     ),
     one(
         "sqlite: a file with two names is refused",

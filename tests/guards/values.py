@@ -254,6 +254,13 @@ SEARCHES = (
         put="found > cap",
     ),
     one(
+        "sql: a search of several types and states looks at no more than it says",
+        "stores/sql/lists.py",
+        "if there <= most:",
+        "tests/server/test_operating.py::test_bulk_by_a_search_is_done_to_all",
+        put="if True:",
+    ),
+    one(
         "sql: a list in the order of ends that stops says where it goes on",
         "stores/sql/lists.py",
         "found[limit - 1] if len(found) > limit else stop)",

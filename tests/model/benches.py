@@ -2,6 +2,7 @@
 store is asked only about what it has done itself."""
 
 import asyncio
+import os
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -10,7 +11,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
+import hypothesis
 import psycopg
+from hypothesis import HealthCheck, Phase
 from psycopg import sql
 
 from tasklib.engine.backends import make_store
@@ -103,3 +106,15 @@ class Benches:
             if found is not None and found[0] is not None:
                 for table in ("tasks", "task_counts", "task_controls", "task_workers"):
                     connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(schema, table)))
+
+
+def settings_for(examples: int, steps: int) -> hypothesis.settings:
+    """Of random steps. What fails is made smaller only where there is time for it: `make model`."""
+    return hypothesis.settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        database=None,
+        report_multiple_bugs=False,
+        phases=[Phase.generate, Phase.shrink] if "TASKLIB_MODEL_SHRINK" in os.environ else [Phase.generate],
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    )

@@ -26,6 +26,8 @@ def check_attempts(row: Row) -> None:
     """One entry for each attempt that did not complete, numbered without a gap; an operator's retry begins anew."""
     latest = 0
     for entry in row["history"]:
+        if "snoozed" in entry:
+            continue  # that attempt was given back
         assert entry["attempt"] in (latest + 1, 1), row
         latest = entry["attempt"]
         assert row["max_retries"] < 0 or latest <= row["max_retries"] + 1, row

@@ -93,6 +93,9 @@ class Queue:
             "history": [],
             "last_worker_id": None,
             "copy_of": None,
+            "waits": 0,
+            "after": None,
+            "flow_id": None,
         }
         return task_id
 
@@ -349,8 +352,10 @@ def _ended(held: Held, ending: Ending, started: int, max_retries: int, now: int)
     if ending.kind in ("released", "snoozed"):
         text = "cancelled before it could finish"
         stopped = Moved("cancelled", count + 1, True, error=text, entry={**entry, "error": text})
-        due = now + ending.delay if ending.kind == "snoozed" else None
-        return Moved("pending", count, False, due, if_asked=stopped)
+        if ending.kind == "released":
+            return Moved("pending", count, False, if_asked=stopped)
+        told = {name: entry[name] for name in ("attempt", "worker", "started")} | {"snoozed": ending.delay}
+        return Moved("pending", count, False, now + ending.delay, entry=told, if_asked=stopped)
     stopped = Moved("cancelled", count + 1, True, error=ending.text, entry=entry)
     if ending.kind == "stopped":
         return stopped

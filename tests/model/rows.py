@@ -12,6 +12,7 @@ Row: TypeAlias = dict[str, Any]
 _IGNORED = {
     *("args", "kwargs", "tags", "timeout_seconds", "retry_policy", "trace", "run_ms"),
     *("unique_key", "unique_until"),
+    "fed",
 }
 """What is passed through untouched; the suite for stores looks at these."""
 

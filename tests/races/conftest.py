@@ -12,7 +12,7 @@ from tasklib.stores.protocol import Store
 
 pytest.register_assert_rewrite("tests.races.scenes")
 
-ROUNDS = int(os.environ.get("TASKLIB_RACES", "1"))
+ROUNDS = int(os.environ.get("TASKLIB_MODEL_RACES", "1"))
 """How many times the usual number of random orders."""
 
 

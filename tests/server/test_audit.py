@@ -57,6 +57,9 @@ ACTIONS = {
     "bulk cancel of running ones": Action(
         "POST", "/api/tasks/bulk/cancel", {"filter": {}}, Phase.RUNNING, ("bulk-cancel", "cancel")
     ),
+    "bulk run now": Action(
+        "POST", "/api/tasks/bulk/run-now", {"filter": {}}, Phase.WAITING, ("bulk-run-now", "run-now")
+    ),
     "bulk retry": Action("POST", "/api/tasks/bulk/retry", {"filter": {}}, Phase.FAILED, ("bulk-retry", "retry")),
     "bulk delete": Action("POST", "/api/tasks/bulk/delete", {"filter": {}}, Phase.COMPLETED, ("bulk-delete", "delete")),
 }
@@ -207,6 +210,24 @@ async def test_each_batch_of_a_bulk_action_tells_its_filter_and_its_count(
     ]
     about = [(entry["taskId"], entry["detail"]) for entry in entries if entry["action"] == "retry"]
     assert sorted(about) == sorted((str(task.id), {"bulk": True}) for task in tasks)
+
+
+async def test_a_mass_action_is_found_by_type_whatever_its_filter(api: httpx.AsyncClient, engine: Engine):
+    """Somebody cancelled everything: whoever looks at one of the types has to see it."""
+    store = await engine.store()
+    for name in ("mail", "pay", "pay"):
+        await in_phase(store, Phase.PENDING, name)
+    failure = await in_phase(store, Phase.FAILED, "build")
+    await api.post("/api/tasks/bulk/cancel", json={"filter": {}})
+    await api.post("/api/tasks/bulk/retry", json={"filter": {"ids": [str(failure.id)]}})
+
+    async def listed(**query: Any) -> list[tuple[str, str | None, int]]:
+        body = (await api.get("/api/audit", params={"folded": "true", **query})).json()
+        return [(entry["action"], entry["type"], entry["done"]) for entry in body["entries"]]
+
+    assert await listed() == [("bulk-retry", "build", 1), ("bulk-cancel", None, 3)]
+    assert await listed(type="pay") == [("bulk-cancel", "pay", 2)]
+    assert await listed(type="build") == [("bulk-retry", "build", 1)]
 
 
 async def test_a_bulk_action_that_ends_half_way_has_told_how_far_it_came(

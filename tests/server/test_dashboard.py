@@ -16,7 +16,7 @@ from tests.server.conftest import TOKEN, client_of, make_app, refused
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 TASK = "/tasks/0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10"
-PAGES = ["/", "/tasks", TASK, "/stats", "/workers", "/types", "/schedules"]
+PAGES = ["/", "/tasks", TASK, "/stats", "/workers", "/types", "/schedules", "/flows", TASK.replace("tasks", "flows")]
 
 
 @pytest.fixture

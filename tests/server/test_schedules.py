@@ -9,6 +9,7 @@ from tasklib.core.cron import every
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.engine.submission import Call
+from tasklib.server import metrics
 from tasklib.server.tokens import Role
 from tests.server.conftest import client_of, make_app, refused, token_for
 
@@ -64,14 +65,15 @@ async def test_a_schedule_from_its_making_to_its_end(api: httpx.AsyncClient, eng
     page = (await api.get("/api/schedules?limit=1&cursor=b")).json()
     assert (page["nextCursor"], page["schedules"][0]["name"]) == (None, "mails/42")
 
-    metrics = (await api.get("/metrics")).text
+    told = (await api.get("/metrics")).text
     for line in (
+        'tasklib_schedules{state="active"} 2',
         'tasklib_schedule_fired_total{schedule="b"} 0',
         'tasklib_schedule_missed_total{schedule="mails/42"} 0',
         'tasklib_schedule_last_fire_timestamp_seconds{schedule="mails/42"}',
         'tasklib_schedule_lateness_seconds{schedule="mails/42"} 0',
     ):
-        assert line in metrics
+        assert line in told
     assert (await api.delete("/api/schedules/mails%2F42")).status_code == 204
     refused(await api.get("/api/schedules/mails%2F42"), 404, "schedule_not_found")
     trail = (await api.get("/api/audit")).json()["entries"]
@@ -149,6 +151,20 @@ async def test_names_that_are_too_long_or_unknown(quick: httpx.AsyncClient):
         ("POST", "/clear"),
     ):
         refused(await quick.request(method, f"/api/schedules/none{path}"), 404, "schedule_not_found")
+
+
+async def test_metrics_count_more_schedules_than_they_show(
+    quick: httpx.AsyncClient, memory_engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(metrics, "MOST_SCHEDULES", 2)
+    for name in "abcd":
+        await quick.put(f"/api/schedules/{name}", json=NIGHTLY)
+    await quick.post("/api/schedules/d/pause")
+    told = (await quick.get("/metrics")).text
+    assert 'tasklib_schedules{state="active"} 3' in told
+    assert 'tasklib_schedules{state="paused"} 1' in told
+    assert 'tasklib_schedules{state="orphaned"} 0' in told
+    assert [name for name in "abcd" if f'schedule="{name}"' in told] == ["a", "b"]
 
 
 async def test_who_may_do_what(memory_engine: Engine, registry: Registry):

@@ -18,7 +18,7 @@ from tests.server.serving import serving
 from tests.waiting import eventually
 
 PAGE = ROOT / "docs" / "http.md"
-README = PAGE.parents[1] / "README.md"
+TOUR = PAGE.with_name("tour.md")
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_pause_holds_for_a_worker_in_another_process(tmp_path: Path, backend: 
         eventually(lambda: status(kept) == "completed", timeout=10)
 
 
-@pytest.mark.parametrize(("page", "count"), [(PAGE, 9), (README, 3)], ids=["http.md", "README.md"])
+@pytest.mark.parametrize(("page", "count"), [(PAGE, 10), (TOUR, 3)], ids=["http.md", "tour.md"])
 def test_the_examples_of_the_page_run(tmp_path: Path, env: dict[str, str], page: Path, count: int):
     (block,) = [block for block in blocks(page) if block.language == "bash" and "curl" in block.text]
     with serving(tmp_path, env={**env, "TASKLIB_TOKEN": TOKEN}) as server:
@@ -182,5 +182,5 @@ def test_the_examples_of_the_page_run(tmp_path: Path, env: dict[str, str], page:
 def test_the_page_names_every_endpoint():
     said = PAGE.read_text()
     for path in json.loads(FILE.read_text())["paths"]:
-        short = path.replace("{task_id}", "{id}").replace("/{action}", "/retry")
+        short = path.replace("{task_id}", "{id}").replace("{flow_id}", "{id}").replace("/{action}", "/retry")
         assert short in said or short.rpartition("/")[2] in said, path

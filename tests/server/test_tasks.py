@@ -61,7 +61,12 @@ async def test_submit_and_get(api: httpx.AsyncClient):
         "idempotencyKey": None,
         "uniqueKey": None,
         "copyOf": None,
+        "waits": 0,
+        "after": None,
+        "flowId": None,
         "history": [],
+        "parents": {"tasks": [], "total": 0, "unfinished": 0},
+        "feeds": {"tasks": [], "total": 0, "unfinished": 0},
         "waitingFor": [{"cause": "no_worker", "text": "No worker is running to handle the type crawl.", "until": None}],
     }
 

@@ -27,7 +27,7 @@ async def test_nobody_handles_it(api: httpx.AsyncClient, engine: Engine):
     assert await causes(api, task_id) == ["no_worker"]
     await store.heartbeat(heartbeat_of("other", names=["else"]))
     (reason,) = await reasons(api, task_id)
-    assert reason["text"] == "None of the 1 live workers handles the type work."
+    assert reason["text"] == "The only live worker does not handle the type work."
     await store.heartbeat(heartbeat_of("mine", names=["work"]))
     assert await causes(api, task_id) == ["busy"]
     await store.deregister_worker("mine")

@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.server.tokens import Role
 from tasklib.stores.protocol import Store
-from tasklib.stores.values import AuditFilter
+from tasklib.stores.values import AuditFilter, Filter, Page
 from tests.conformance.builders import claim_one, completed, fetch, heartbeat_of, in_phase, new_task, submit
 from tests.server.conftest import BROWSER, TOKEN, client_of, make_app, refused, token_for
 
@@ -52,6 +53,47 @@ async def test_run_now_and_revive(ann: httpx.AsyncClient, store: Store):
     problem = refused(await ann.post(f"/api/tasks/{cancelled.id}/revive"), 409, "task_conflict")
     assert problem["currentStatus"] == "pending"
     refused(await ann.post(f"/api/tasks/{uuid.uuid4()}/revive"), 404, "task_not_found")
+
+
+async def test_all_that_wait_and_match_run_now(ann: httpx.AsyncClient, store: Store):
+    """What is due, runs or is over is neither counted nor touched; the cancel of a running task is asked by nobody."""
+    later = [await submit(store, "work", delay_seconds=3600, tags={"n": 1}) for _ in range(2)]
+    retried = await in_phase(store, Phase.WAITING, "retried")
+    other = await submit(store, "other", delay_seconds=3600)
+    left = [await in_phase(store, phase, f"{phase}") for phase in (Phase.PENDING, Phase.RUNNING, Phase.COMPLETED)]
+
+    async def sent(where: dict[str, Any], **more: Any) -> dict[str, Any]:
+        return dict((await ann.post("/api/tasks/bulk/run-now", json={"filter": where, **more})).json())
+
+    assert (await sent({}, dryRun=True))["matched"] == 4
+    assert (await sent({"status": ["completed", "processing"]}))["done"] == 0
+    assert (await sent({"type": ["work", "retried"], "tags": {"n": 1}}, dryRun=True))["matched"] == 2
+    assert (await sent({"type": ["work", "retried"]}))["done"] == 3
+    assert (await sent({"type": ["work", "retried"]}))["done"] == 0, "they are due"
+    assert {(await claim_one(store, "work")).id for _ in later} == set(later)
+    assert (await claim_one(store, "retried")).attempt == 2
+    assert await done_by(store, retried.id) == [("ann", "run-now")]
+    assert (await fetch(store, other)).due_at > await store.now() + timedelta(minutes=50)
+    assert [await fetch(store, task.id) for task in left] == left
+    [line] = (await ann.get("/api/audit?folded=true")).json()["entries"]
+    assert (line["action"], line["done"]) == ("bulk-run-now", 3)
+
+
+async def test_what_has_fallen_due_meanwhile_is_not_asked_to_stop(
+    ann: httpx.AsyncClient, store: Store, engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    task_id = await submit(store, "work", delay_seconds=60)
+    page = engine.page
+
+    async def and_then_it_runs(where: Filter, **how: Any) -> Page:
+        found = await page(where, **how)
+        store.clock_offset += 61
+        await claim_one(store, "work")
+        return found
+
+    monkeypatch.setattr(engine, "page", and_then_it_runs)
+    answer = await ann.post("/api/tasks/bulk/run-now", json={"filter": {"type": ["work"]}})
+    assert (answer.json()["done"], (await fetch(store, task_id)).cancel_requested_at) == (0, None)
 
 
 async def test_many_are_revived_in_one_action_that_their_trail_leads_to(

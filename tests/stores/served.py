@@ -6,8 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from tasklib.stores.sql import lists
-from tasklib.stores.sql.steps import Steps
-from tasklib.stores.values import EndedCursor, Filter
+from tasklib.stores.sql.steps import Query, Steps
+from tasklib.stores.values import SEARCHED_TASKS, EndedCursor, Filter
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 LATELY = datetime.fromtimestamp(1_700_050_000, UTC)
@@ -62,6 +62,11 @@ SERVED: list[tuple[Filter, set[str] | None]] = [
     (Filter(ended_after=LATELY), None),
     (Filter(ended_before=LATELY, terminal=True), None),
 ]
+
+
+def says_how_far(query: Query) -> bool:
+    """It counts what a search would look at, before the search itself."""
+    return query.name == "count_listed" and query.parameters["top"] == SEARCHED_TASKS
 
 
 def looks(where: Filter) -> Iterator[tuple[str, Steps[Any]]]:

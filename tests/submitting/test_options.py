@@ -19,6 +19,7 @@ from tasklib.engine.engine import Engine
 from tasklib.server.schemas import Options
 
 COMMON = CommonOptions.__optional_keys__
+OF_FLOWS = {"after", "on", "before", "inputs"}
 FLAGS = {"timeout_seconds": "timeout", "tags": "tag", "idempotency_key": "key", "delay_seconds": "delay"}
 """Shorter on the command line."""
 
@@ -26,11 +27,12 @@ FLAGS = {"timeout_seconds": "timeout", "tags": "tag", "idempotency_key": "key", 
 def test_every_api_takes_the_common_options():
     for words in (SubmitOptions, ManagerOptions, RemoteOptions, EnqueueOptions):
         assert words.__optional_keys__ > COMMON
-    assert set(Options.model_fields) == COMMON | {"max_attempts", "run_after"}
+    # "inputs" stand for outputs, which are among the arguments here.
+    assert set(Options.model_fields) - OF_FLOWS == COMMON - OF_FLOWS | {"max_attempts", "run_after"}
 
 
 def test_options_are_fields_of_a_new_task_and_have_a_check():
-    assert SubmitOptions.__optional_keys__ - set(NewTask._fields) == {"retry", "unique"}
+    assert SubmitOptions.__optional_keys__ - set(NewTask._fields) == {"retry", "unique", "on"}
     for name in SubmitOptions.__optional_keys__:
         with pytest.raises(tasklib.InvalidInput) as refused:
             check_options({name: object()})
@@ -49,7 +51,7 @@ def test_submit_task_has_them_in_its_signature(function: Callable[..., Any]):
 def test_the_command_has_a_flag_for_each():
     command: Any = typer.main.get_command(app)
     flags = {each.name for each in command.commands["submit"].params}
-    assert {FLAGS.get(name, name) for name in SubmitOptions.__optional_keys__ - {"retry"}} <= flags
+    assert {FLAGS.get(name, name) for name in SubmitOptions.__optional_keys__ - {"retry"} - OF_FLOWS} <= flags
 
 
 @task(registry=Registry())
@@ -85,7 +87,7 @@ def test_an_unknown_option_is_refused_and_the_nearest_one_named(memory: Engine, 
 
 
 def test_where_none_is_near_all_are_named():
-    with pytest.raises(InvalidOption, match="unknown option 'colour'; known: delay_seconds, idempotency_key, "):
+    with pytest.raises(InvalidOption, match="unknown option 'colour'; known: after, before, delay_seconds, "):
         add.options(colour="red")  # type: ignore[call-arg]
 
 

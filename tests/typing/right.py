@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
-from typing import Any, assert_type
+from typing import Any, Literal, assert_type
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -14,6 +14,7 @@ import tasklib
 from tasklib import (
     AsyncTaskManager,
     Config,
+    FlowSummary,
     ManagedTask,
     Middleware,
     RemoteQueue,
@@ -31,6 +32,8 @@ from tasklib import (
     TaskWorker,
     cron,
     every,
+    flow,
+    get_flow,
     schedules,
     task,
     tq,
@@ -59,7 +62,14 @@ async def fetch(url: str, *, pages: int = 1) -> list[str]:
     return [url] * pages
 
 
-@task(name="billing.invoice", priority=3, tags={"team": "billing"}, retry=RetryPolicy(base=1.0), executor="process")
+@task(
+    name="billing.invoice",
+    priority=3,
+    tags={"team": "billing"},
+    retry=RetryPolicy(base=1.0),
+    executor="process",
+    retry_for=OSError,
+)
 async def make_invoice(customer: str) -> Invoice:
     return Invoice(number=1, customer=customer)
 
@@ -67,6 +77,11 @@ async def make_invoice(customer: str) -> Invoice:
 @task
 def forget(user_id: UUID) -> None:
     pass
+
+
+@task(retry_for=[ConnectionError, TimeoutError], no_retry_for=(ConnectionRefusedError,))
+def with_lists(number: int) -> int:
+    return number
 
 
 @task()
@@ -289,6 +304,54 @@ def middleware() -> None:
     tasklib.init(config)
     for each in config.middleware:
         assert_type(each, Middleware)
+
+
+class Raw(BaseModel):
+    rows: list[str]
+
+
+@task
+def extract(url: str) -> Raw:
+    return Raw(rows=[url])
+
+
+@task
+async def clean(raw: Raw, number: int) -> str:
+    return raw.rows[number]
+
+
+@task
+def merge(parts: list[str]) -> int:
+    return len(parts)
+
+
+async def flows() -> None:
+    with flow("import 42", idempotency_key="42", connection=object()) as f:
+        raw = extract.submit("s3://bucket/42")
+        assert_type(raw, TaskHandle[Raw])
+        assert_type(raw.output, Raw)
+        parts = [clean.submit(raw.output, number) for number in range(8)]
+        total = merge.submit([part.output for part in parts])
+        assert_type(total.output, int)
+        send_email.options(after=[total, raw.id, str(raw.id)], on="end", before=parts).submit("a@example.com")
+        assert_type(clean.submit_many([{"raw": raw.output, "number": 1}], handles=True), list[TaskHandle[str]])
+        tasklib.submit_task_sync(merge, parts=[part.output for part in parts], after=[raw], on="success")
+    assert_type(f.id, UUID)
+    assert_type(f.status(), FlowSummary)
+    assert_type(f.wait(timeout=5).status, Literal["running", "failed", "cancelled", "completed"])
+    assert_type(f.tasks(), list[Task])
+    assert_type(f.retry(), int)
+    async with flow() as g:
+        raw = await extract.submit_async("u")
+        await clean.submit_async(raw=raw.output, number=1)
+    assert_type(await g.cancel_async(), int)
+    assert_type(await get_flow(g.id).status_async(), FlowSummary)
+    for parent in tasklib.current_task().parents():
+        assert_type(parent.state, str)
+    async for parent in tasklib.current_task().parents():
+        assert_type(parent.id, UUID)
+    with TaskManager("memory://") as manager:
+        manager.submit({"raw": 1}, after=[raw], on="end")
 
 
 @task(schedule=cron("30 3 * * *", timezone="Europe/Berlin"))

@@ -22,6 +22,7 @@ from tasklib import (
     TaskWorker,
     cron,
     every,
+    flow,
     task,
     tq,
 )
@@ -40,6 +41,11 @@ def process_image(path: str) -> str:
 @task
 async def count_words(text: str, *, language: str = "en") -> int:
     return len(text.split()) if language else 0
+
+
+def retry_lists() -> None:
+    task(retry_for=["OSError"])  # type: ignore[list-item]  # error: classes, not their names
+    task(no_retry_for=OSError())  # type: ignore[call-overload]  # error: a class, not one of its exceptions
 
 
 def submits() -> None:
@@ -220,3 +226,31 @@ def scheduling() -> None:
     send_email.schedule("a", every(minutes=5))("user@example.com")  # type: ignore[call-arg]  # error: missing argument
     send_email.schedule("a", "0 8 * * *")("user@example.com", "Hello")  # type: ignore[arg-type]  # error: not a timing
     cron("0 8 * * *", missed="some")  # type: ignore[arg-type]  # error: no such word
+
+
+class Raw(BaseModel):
+    rows: list[str]
+
+
+@task
+def extract(url: str) -> Raw:
+    return Raw(rows=[url])
+
+
+@task
+def merge(parts: list[str]) -> int:
+    return len(parts)
+
+
+def flows() -> None:
+    with flow("import 42") as f:
+        raw = extract.submit("u")
+        process_image.submit(raw.output)  # type: ignore[arg-type]  # error: a Raw, where a str is wanted
+        process_image.submit(raw)  # type: ignore[arg-type]  # error: a handle is not its result
+        merge.submit([raw.output])  # type: ignore[list-item]  # error: a Raw among the texts
+        merge.submit(raw.output.rows.index)  # type: ignore[arg-type]  # error: a method
+        process_image.options(after=raw)  # type: ignore[arg-type]  # error: not a list
+        process_image.options(after=[1])  # type: ignore[list-item]  # error: not a task
+        process_image.options(on="failure")  # type: ignore[arg-type]  # error: no such time
+    f.wait("soon")  # type: ignore[arg-type]  # error: not a number
+    f.output()  # type: ignore[attr-defined]  # error: a flow has none

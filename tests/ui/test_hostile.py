@@ -39,6 +39,24 @@ async def filled(site: Site) -> dict[str, str]:
     return tasks
 
 
+def flow_of(site: Site) -> list[str]:
+    """A schedule, and a flow of which one task has failed and others are cut off; their pages."""
+    name = quote(EVIL, safe="")
+    payload = {"type": EVIL, "payload": PAYLOAD}
+    site.api("PUT", f"/api/schedules/{name}", {**payload, "every": 900, "options": {"tags": {EVIL: EVIL}}})
+    site.api("POST", f"/api/schedules/{name}/trigger")
+    parts = [
+        {**payload, "ref": MARKUP[:20], "options": {"maxAttempts": 1}},
+        {**payload, "ref": "b", "after": [MARKUP[:20]]},
+        {"type": EVIL, "payload": {}, "ref": "c", "after": ["b"], "on": "end"},
+    ]
+    made = site.api("POST", "/api/flows", {"name": EVIL, "tasks": parts})
+    ids = list(made["tasks"].values())
+    site.api("POST", f"/api/claims/{ids[0]}", {"workerId": EVIL})
+    site.api("POST", f"/api/claims/{ids[0]}/fail", {"workerId": EVIL, "error": EVIL})
+    return ["/flows", f"/flows/{made['id']}", *(f"/tasks/{each}" for each in ids)]
+
+
 async def test_nothing_runs_and_nothing_hides(sqlite_url: str, tmp_path: Path, page: Page, console: Console):
     console.expect("404.*nowhere")
     opened: list[str] = []
@@ -50,9 +68,10 @@ async def test_nothing_runs_and_nothing_hides(sqlite_url: str, tmp_path: Path, p
     page.on("dialog", note)
     with start_site(tmp_path, sqlite_url, worker=False, environment=MARKUP[:25] + STEERING[-5:]) as site:
         made = run_process(["token", "create", "--role", "admin", "--label", EVIL, "--json"], tmp_path, env=site.env)
+        of_flow = flow_of(site)
         tasks = await filled(site)
         await site.sign_in(page, made.data["token"])
-        pages = ["/tasks", "/tasks?q=error%3Ascript", *(f"/tasks/{each}" for each in tasks.values())]
+        pages = ["/tasks", "/tasks?q=error%3Ascript", *(f"/tasks/{each}" for each in tasks.values()), *of_flow]
         for path in (*pages, "/stats", "/workers", "/types", "/schedules", "/nowhere/<img src=x onerror=window.hit=8>"):
             await page.goto(f"{site.url}{path}")
             if "nowhere" not in path and "?q" not in path:

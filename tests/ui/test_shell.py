@@ -18,6 +18,7 @@ PAGES = [
     ("/workers", "Workers"),
     ("/types", "Types"),
     ("/schedules", "Schedules"),
+    ("/flows", "Flows"),
 ]
 
 

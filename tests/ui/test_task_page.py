@@ -105,7 +105,7 @@ async def test_why_a_task_waits(site: Site, page: Page, tmp_path: Path):
     why = card(page, "Why is it waiting?")
 
     await open_task(site, page, unknown)
-    await expect(why).to_contain_text("None of the 1 live workers handles the type mail.send.")
+    await expect(why).to_contain_text("The only live worker does not handle the type mail.send.")
     await expect(why.get_by_text("tasklib worker app.tasks")).to_be_visible()
 
     await open_task(site, page, scheduled)
@@ -120,7 +120,7 @@ async def test_why_a_task_waits(site: Site, page: Page, tmp_path: Path):
     await expect(timeline(page).first).to_contain_text(re.compile(r"Attempt \d of 6\s*Retries in \d+s"))
 
     await open_task(site, page, waiting)
-    await expect(why).to_contain_text("1 tasks of the type slow are running, and no more than 1 may.")
+    await expect(why).to_contain_text("1 task of the type slow is running, and no more than 1 may.")
     (tmp_path / "go").touch()
     await expect(badge(page)).to_have_text("Completed")  # by itself: nothing is loaded again
     await expect(why).to_have_count(0)

@@ -1,10 +1,11 @@
 """The list of tasks: search, filters, pages, selection, actions, live updates."""
 
+import asyncio
 import re
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tasklib import Config
 from tasklib.engine.engine import Engine
@@ -68,7 +69,18 @@ async def test_a_failed_task_is_found_retried_and_seen_to_complete(site: Site, p
     assert searched(page) == "type:fixable"
     await expect(row(page, task)).to_contain_text("Failed")
     await expect(row(page, task)).to_contain_text("1/1")
+    pointed_at = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await pointed_at.wait()
+        await route.continue_()
+
+    # Whoever is at the row before the list has answered works with it all the same.
+    await page.route(re.compile(r"/api/tasks\?.*status=failed"), late)
     await search(page, "type:fixable status:failed")
+    await row(page, task).hover()
+    pointed_at.set()
+    await expect(page.locator("[aria-busy=true]")).to_have_count(0)
     (site.folder / "fixed").touch()
     await choose(page, task, "Retry now")
     await expect(page.get_by_text(f"Task {task[-12:]} is due again.")).to_be_visible()

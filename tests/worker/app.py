@@ -1,4 +1,4 @@
-"""Tasks for workers in processes of their own. Each start is noted in a file, one line a write."""
+"""Tasks for workers in processes of their own. Each start is noted in the journal."""
 
 import asyncio
 import ctypes
@@ -9,18 +9,7 @@ import time
 from pathlib import Path
 
 from tasklib import Snooze, current_task, task
-
-JOURNAL = "TASKLIB_TEST_JOURNAL"
-
-
-def note(*words: object) -> None:
-    """One write, so that a killed process leaves no half line."""
-    path = Path(os.environ[JOURNAL])
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        os.write(fd, (" ".join(map(str, (*words, current_task().id, os.getpid()))) + "\n").encode())
-    finally:
-        os.close(fd)
+from tests.worker.journal import note
 
 
 @task
@@ -39,6 +28,14 @@ def slow(number: int) -> int:
     """Long enough to be running when something beside it kills its worker."""
     note("slow", number)
     threading.Event().wait(0.2)
+    return number
+
+
+@task
+def fails_once(number: int) -> int:
+    note("fails_once", number)
+    if current_task().attempt == 1:
+        raise ValueError("the first attempt")
     return number
 
 
@@ -74,6 +71,21 @@ def blocks_forever() -> None:
 @task(name="snoozes")
 def snoozes() -> None:
     raise Snooze(delay=3600)
+
+
+@task(executor="process", retry_for=OSError, no_retry_for=[FileNotFoundError])
+def picky(kind: str) -> None:
+    raise {"connection": ConnectionError, "missing": FileNotFoundError, "value": ValueError}[kind]
+
+
+@task(executor="process")
+def doubled(number: int) -> int:
+    return number * 2
+
+
+@task(executor="process", max_retries=0)
+def sum_of_parents() -> list[str | int]:
+    return [str(current_task().flow_id), sum(parent.value for parent in current_task().parents())]
 
 
 @task(executor="process")

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.worker.app import JOURNAL
+from tests.worker.journal import JOURNAL
 
 ROOT = Path(__file__).parents[2]
+PROGRAM = "tests.worker.program"
 
 
 class WorkerProcess:
@@ -25,6 +26,7 @@ class WorkerProcess:
         burst: bool,
         settings: dict[str, Any],
         env: Mapping[str, str] | None = None,
+        program: str = PROGRAM,
     ) -> None:
         config = {
             "database_url": url,
@@ -34,7 +36,7 @@ class WorkerProcess:
             **settings,
         }
         self.log = folder / f"worker-{len(list(folder.glob('worker-*.log')))}.log"
-        command = [sys.executable, "-m", "tests.worker.program", json.dumps(config), str(concurrency)]
+        command = [sys.executable, "-m", program, json.dumps(config), str(concurrency)]
         env = {**os.environ, "PYTHONPATH": "", **(env or {}), JOURNAL: str(folder / "journal")}
         # This tree's own source first, which need not be the one that is installed.
         env["PYTHONPATH"] = f"{env['PYTHONPATH']}:{ROOT / 'src'}:{ROOT}".lstrip(":")
@@ -61,14 +63,14 @@ class WorkerProcess:
 class Fleet:
     """Workers on one queue, and the journal that their tasks write."""
 
-    def __init__(self, url: str, folder: Path) -> None:
-        self._url, self._folder = url, folder
+    def __init__(self, url: str, folder: Path, program: str = PROGRAM) -> None:
+        self._url, self._folder, self._program = url, folder, program
         self.workers: list[WorkerProcess] = []
 
     def start(
         self, concurrency: int = 4, *, burst: bool = False, env: Mapping[str, str] | None = None, **settings: Any
     ) -> WorkerProcess:
-        worker = WorkerProcess(self._url, self._folder, concurrency, burst, settings, env)
+        worker = WorkerProcess(self._url, self._folder, concurrency, burst, settings, env, self._program)
         self.workers.append(worker)
         return worker
 
@@ -89,8 +91,8 @@ class Fleet:
 
 
 @contextmanager
-def fleet_on(url: str, folder: Path) -> Iterator[Fleet]:
-    fleet = Fleet(url, folder)
+def fleet_on(url: str, folder: Path, program: str = PROGRAM) -> Iterator[Fleet]:
+    fleet = Fleet(url, folder, program)
     os.environ[JOURNAL] = str(folder / "journal")
     try:
         yield fleet

@@ -15,6 +15,7 @@ from tasklib.engine.engine import Engine
 from tests.queues import as_default
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
+from tests.worker.journal import JOURNAL
 from tests.worker.processes import Fleet, WorkerProcess, fleet_on
 
 LONG = 60
@@ -114,7 +115,7 @@ async def test_nothing_outlives_a_child_that_was_killed(fleet: Fleet, queue: Eng
 async def test_a_child_that_cannot_be_started_fails_its_task_and_nothing_else(
     queue: Engine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    monkeypatch.setenv(app.JOURNAL, str(tmp_path / "journal"))
+    monkeypatch.setenv(JOURNAL, str(tmp_path / "journal"))
     worker = TaskWorker(engine=queue, names=["in_child"], handle_signals=False, poll_interval_seconds=0.1)
     running = asyncio.create_task(worker.run())
     try:

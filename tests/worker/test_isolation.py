@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tasklib import task
 from tasklib.core.ids import uuid7
-from tasklib.core.outcome import Released, Snoozed
+from tasklib.core.outcome import Released
 from tasklib.core.registry import Registry
 from tasklib.core.task import Claim
 from tasklib.worker.in_flight import Execution, InFlight
@@ -112,7 +112,7 @@ def test_a_last_attempt_that_runs_for_long_puts_the_suspect_off_and_nobody_else(
     bench = Bench()
     bench.execution(ran=TRIAL_SECONDS, last=True)
     crashed_before = bench.execution(isolated=True)
-    assert bench.apart.admit([crashed_before]) == (0, Snoozed(HOLD_SECONDS))
+    assert bench.apart.admit([crashed_before]) == (0, Released(HOLD_SECONDS))
     bench.in_flight.remove(crashed_before)
     assert (bench.apart.closed_for(), bench.apart.room(4, 100)) == (0, (4, 100))
 

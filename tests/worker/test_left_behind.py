@@ -92,7 +92,7 @@ async def test_a_run_ends_after_its_grace_without_a_task_that_swallows_its_cance
         worker = TaskWorker(engine=engine, registry=registry, handle_signals=False)
         running = asyncio.create_task(worker.run())
         await asyncio.wait_for(started.wait(), 20)
-        coroutine = next(each for each in asyncio.all_tasks() if "_fly" in repr(each))
+        coroutine = next(each for each in asyncio.all_tasks() if "_run_one" in repr(each))
         worker.stop()
         await asyncio.wait_for(running, 10)
         assert any(str(handle.id) in r.message and "left behind" in r.message for r in caplog.records)

@@ -301,6 +301,11 @@ async def test_an_operators_drain_lets_it_finish_and_end(
         handle = await endless.submit_async()
         await eventually_async(lambda: running(engine, 1))
         async with serve(concurrency=1, poll_interval_seconds=FAR) as other:
+
+            async def have_beaten() -> bool:
+                return all(each.seen_at > each.started_at for each in await engine.workers())
+
+            await eventually_async(have_beaten)  # the next heartbeat is far off
             await engine.drain(drained.worker_id, "ann")
 
             async def stopping() -> bool:
@@ -310,6 +315,7 @@ async def test_an_operators_drain_lets_it_finish_and_end(
                 }
 
             await eventually_async(stopping)
+            await eventually_async(lambda: f"worker {drained.worker_id} drains: ann asked for it" in caplog.text)
             assert await running(engine, 1), "it finishes what it runs"
             endless.gate.set()
             assert (await handle.wait_async(30)).state == TaskState.COMPLETED
@@ -320,7 +326,6 @@ async def test_an_operators_drain_lets_it_finish_and_end(
             await eventually_async(ended)
             again = await endless.submit_async()
             assert (await again.wait_async(30)).last_worker_id == other.worker_id
-    assert f"worker {drained.worker_id} drains: ann asked for it" in caplog.text
 
 
 @pytest.mark.parametrize("engine_name", ["sqlite"])

@@ -4,10 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from tasklib import Fail, Retry, RetryPolicy, Snooze, TaskFailed, TaskState, is_terminal, task
+from tasklib import Config, Fail, Retry, RetryPolicy, Snooze, TaskFailed, TaskState, is_terminal, task
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.testing import drain_async
+from tests.queues import as_default
 
 
 async def test_retries_come_after_exactly_5_10_and_20_seconds_and_the_fourth_failure_is_final(
@@ -100,7 +101,8 @@ async def test_a_handler_sets_the_next_delay_gives_up_or_snoozes(engine: Engine,
     assert (given_up.state, is_terminal(given_up), given_up.retry_count) == (TaskState.FAILED, True, 0)
     assert "hopeless" in (given_up.error or "")
     later = await engine.get_or_raise(snoozed.id)
-    assert (later.state, later.attempts, later.history) == (TaskState.PENDING, 0, [])
+    assert (later.state, later.attempts) == (TaskState.PENDING, 0)
+    assert [entry["snoozed"] for entry in later.history] == [60]
     assert later.scheduled_at - later.updated_at == timedelta(seconds=60)
 
 
@@ -187,14 +189,17 @@ async def test_a_result_that_does_not_fit_its_annotation_is_a_failure(engine: En
         await handle.result_async(5)
 
 
-async def test_a_huge_error_is_cut_and_keeps_its_end(engine: Engine, registry: Registry):
+async def test_a_huge_error_is_cut_and_keeps_its_end(backend_url: str, registry: Registry):
     @task(registry=registry, max_retries=0)
     def verbose() -> None:
         raise RuntimeError("x" * 10_000_000 + " the end\0\ud800")
 
-    handle = await verbose.submit_async()
-    await drain_async(engine, registry=registry)
-    error = (await engine.get_or_raise(handle.id)).error or ""
+    # Its text is searched for secrets, which holds the interpreter: with the heartbeats of other tests the worker would
+    # be taken for dead.
+    async with as_default(Engine(Config(database_url=backend_url))) as engine:
+        handle = await verbose.submit_async()
+        await drain_async(engine, registry=registry)
+        error = (await engine.get_or_raise(handle.id)).error or ""
     assert len(error.encode()) <= 16 * 1024
     assert "the end" in error
 

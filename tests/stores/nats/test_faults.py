@@ -174,6 +174,54 @@ async def test_a_silent_line_ends_with_the_deadline(proxy: Proxy):
     await store.close()
 
 
+async def test_no_answer_is_told_alike_by_all_that_read(proxy: Proxy):
+    """A worker goes on after such an error; any other one ends it."""
+    store = NatsStore(proxy.url, call_timeout=0.3)
+    await store.open()
+    task_id = await submit(store)
+    proxy.freeze()
+    calls = {
+        "after_of": store.after_of(task_id),
+        "alerts": store.alerts(),
+        "claims_of_worker": store.claims_of_worker(WORKER_A),
+        "compact_stats": store.compact_stats(),
+        "controls": store.controls(),
+        "count": store.count(Filter(), 10),
+        "delete": store.delete([(task_id, 1)]),
+        "deregister_worker": store.deregister_worker(WORKER_A),
+        "due_schedules": store.due_schedules(10),
+        "feeds": store.feeds(task_id, 10),
+        "flow_graph": store.flow_graph(task_id, 10),
+        "flows": store.flows(10),
+        "get": store.get([task_id]),
+        "get_by_key": store.get_by_key("key"),
+        "heartbeat": store.heartbeat(heartbeat_of(WORKER_A)),
+        "keep_schedules": store.keep_schedules(["nightly"]),
+        "latest_failures": store.latest_failures(None, 10),
+        "list_audit": store.list_audit(),
+        "lost_leases": store.lost_leases(1.0, 10),
+        "page": store.page(Filter(), limit=10),
+        "page_ended": store.page_ended(Filter(), limit=10),
+        "page_longest": store.page_longest(Filter(), limit=10),
+        "parents": store.parents([task_id]),
+        "prune": store.prune(["completed"], 0.0, 10),
+        "published": store.published(),
+        "release_stranded": store.release_stranded(10),
+        "request_cancel": store.request_cancel([task_id]),
+        "sample_backlog": store.sample_backlog(),
+        "schedules": store.schedules(),
+        "series": store.series(3600.0),
+        "stats": store.stats(),
+        "tokens": store.tokens(),
+        "versions": store.versions(),
+        "workers": store.workers(),
+    }
+    answers = dict(zip(calls, await asyncio.gather(*calls.values(), return_exceptions=True), strict=True))
+    proxy.thaw()
+    assert {name: answer for name, answer in answers.items() if not isinstance(answer, TRANSIENT)} == {}
+    await store.close()
+
+
 async def _submits(store: NatsStore) -> bool:
     try:
         await submit(store)

@@ -78,7 +78,7 @@ def test_without_nats_py_the_store_says_what_to_install(monkeypatch: pytest.Monk
     for name in [name for name in sys.modules if name == "nats" or name.startswith(("nats.", "tasklib.stores.nats"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "nats", None)
-    with pytest.raises(ImportError, match=r"pip install 'tasklib\[nats\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'tasklib-queue\[nats\]'"):
         __import__("tasklib.stores.nats")
 
 

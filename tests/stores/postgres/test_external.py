@@ -394,7 +394,7 @@ def strangers() -> Iterator[tuple[Any, str]]:
     yield None, "builtins.NoneType"
 
 
-def test_strangers_are_refused_by_name():
+def test_unknown_connections_are_refused_by_name():
     store = PostgresStore("postgresql://nowhere/app")
     for stranger, name in strangers():
         with pytest.raises(Unsupported, match=name) as refusal:

@@ -8,7 +8,10 @@ import pytest
 
 from tasklib.core.decide import WriteResult
 from tasklib.core.errors import TRANSIENT, StoreUnavailable
+from tasklib.core.flows import After
 from tasklib.core.lifecycle import Phase
+from tasklib.core.task import NewTask
+from tasklib.core.unique import Unique
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.values import AuditEntry, ControlChange, Filter, Inserted
 from tests.conformance.builders import (
@@ -22,11 +25,13 @@ from tests.conformance.builders import (
     in_phase,
     lease_of,
     new_task,
+    next_id,
     submit,
     submit_several,
 )
 from tests.stores.conftest import Fault, faults, number_of
 from tests.stores.proxy import Proxy
+from tests.waiting import eventually_async
 
 
 @pytest.fixture
@@ -63,6 +68,34 @@ async def test_a_batch_is_stored_once(store: PostgresStore, proxy: Proxy, fault:
     assert await store.insert(tasks) == [Inserted(task.id, True) for task in tasks]
     assert proxy.faults == 1
     assert await number_of(store) == 52
+
+
+@faults
+async def test_a_flow_is_stored_and_linked_once(store: PostgresStore, proxy: Proxy, fault: Fault):
+    """Sent again, it finds itself; what has been released by then does not wait again."""
+    parent = await submit(store, "parent")
+    tasks = [new_task("doubt", key=f"k{n}")._replace(after=After((parent,))) for n in range(3)]
+    await store.insert([task._replace(id=next_id(), idempotency_key=f"warm {task.id}") for task in tasks])
+    fault(proxy, b"COMMIT\0")
+    assert await store.insert(tasks) == [Inserted(task.id, True) for task in tasks]
+    assert proxy.faults == 1
+    assert (await store.feeds(parent, 10)).number == 6
+    [found] = await store.get([tasks[0].id])
+    assert found is not None
+    assert found.waits == 1
+
+
+@faults
+async def test_an_end_that_cuts_off_is_written_once(store: PostgresStore, proxy: Proxy, fault: Fault):
+    tasks = [new_task("head"), new_task("head")]
+    await store.insert([*tasks, *(new_task()._replace(after=After((task.id,))) for task in tasks)])
+    warm, held = await claim(store, 2, names=["head"])
+    await apply(store, failed(warm, final=True))
+    fault(proxy, b"COMMIT\0")
+    [result] = await store.settle([failed(held, final=True)])
+    assert result in (WriteResult.APPLIED, WriteResult.DUPLICATE)
+    assert proxy.faults == 1
+    assert (await store.stats())["work"].cancelled == 2
 
 
 @faults
@@ -178,7 +211,7 @@ async def test_lines_that_are_cut_under_load_lose_and_double_nothing(postgres_ur
             pass
         ended.set()
 
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         await asyncio.gather(cut_again_and_again(), work("a"), work("b"), until_done())
     assert proxy.faults >= 3
     assert await number_of(store) == submitted
@@ -221,11 +254,59 @@ async def test_an_action_in_doubt_has_one_entry(store: PostgresStore, proxy: Pro
         return [AuditEntry(actor="ada", action="act", task_id=task_id) for task_id in applied]
 
     pending, done = await in_phase(store, Phase.PENDING), await in_phase(store, Phase.COMPLETED)
-    fault(proxy, b"COMMIT")
+    fault(proxy, b"COMMIT\0")
     [cancel] = await store.settle([cancelled(pending)], audit=of_ids)
     assert cancel in (WriteResult.APPLIED, WriteResult.DUPLICATE)
-    fault(proxy, b"COMMIT")
+    fault(proxy, b"COMMIT\0")
     [delete] = await store.delete([(done.id, done.version)], audit=of_ids)
     assert delete in (WriteResult.APPLIED, WriteResult.DUPLICATE)
     assert proxy.faults == 2
     assert [entry.task_id for entry in await store.list_audit()] == [done.id, pending.id]
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("way", ["plain", "keyed", "audited", "unique"])
+async def test_a_submit_that_is_sent_again_brings_nothing_back_that_has_run_and_is_deleted(
+    store: PostgresStore, proxy: Proxy, postgres_url: str, number: int, way: str
+):
+    """Its answer is lost, and before it is sent again all that it stored has run and is deleted."""
+
+    def some(name: str) -> list[NewTask]:
+        keys = [f"{name} {each}" for each in range(number)]
+        return [
+            new_task(name)._replace(
+                idempotency_key=key if way == "keyed" else None,
+                unique_rule=Unique(key) if way == "unique" else None,
+            )
+            for key in keys
+        ]
+
+    def entries(made: Sequence[UUID]) -> list[AuditEntry]:
+        return [AuditEntry(actor="ada", action="submit", task_id=task_id) for task_id in made]
+
+    async def insert(tasks: Sequence[NewTask]) -> Sequence[Inserted]:
+        return await (store.insert(tasks, audit=entries) if way == "audited" else store.insert(tasks))
+
+    await insert(some("before"))  # its statements are prepared
+    await insert(some("before that"))
+    tasks = some("doubt")
+    in_transaction = way == "audited" or (way == "unique" and number > 1)
+    proxy.lose_reply(b"COMMIT\0" if in_transaction else b"doubt")
+    asked = asyncio.create_task(insert(tasks))
+    await eventually_async(lambda: proxy.faults == 1, interval=0)
+    proxy.freeze()
+    direct = PostgresStore(postgres_url)
+    await direct.open()
+
+    async def all_there() -> bool:  # the server may still be at it when the line is gone
+        return None not in await direct.get([task.id for task in tasks])
+
+    await eventually_async(all_there)
+    claims = await claim(direct, number, names=["doubt"])
+    assert {each.id for each in claims} == {task.id for task in tasks}
+    await apply(direct, *map(completed, claims))
+    await direct.delete([(each.id, each.version + 1) for each in claims])
+    proxy.thaw()
+    assert [(each.id, each.created) for each in await asked] == [(task.id, True) for task in tasks]
+    assert await direct.get([task.id for task in tasks]) == [None] * number
+    await direct.close()

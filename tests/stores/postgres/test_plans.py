@@ -7,18 +7,8 @@ import asyncpg
 import pytest
 
 from tasklib.stores.sql import columns
-from tasklib.stores.sql.columns import (
-    ACTIVE,
-    CHANGE,
-    CLAIM,
-    COMPLETION,
-    EXTENDED,
-    GUARD,
-    SETTLED,
-    TAKEN,
-    TASK,
-    Batch,
-)
+from tasklib.stores.sql.columns import ACTIVE, CHANGE, CLAIM, COMPLETION, EXTENDED, GUARD, SETTLED, TAKEN, TASK, Batch
+from tasklib.stores.sql.flow_columns import CHILD, END, FEEDS, MOVED
 from tasklib.stores.sql.postgres import PostgresStore
 from tasklib.stores.sql.postgres.driver import PostgresDriver
 from tasklib.stores.sql.steps import Query
@@ -39,9 +29,15 @@ QUERIES = {
     Query("stats_active", ACTIVE): {"ix_tasks_ready", "ix_tasks_waiting", "ix_tasks_running"},
     Query("complete", SETTLED, batch=Batch(COMPLETION, [])): {"tasks_pkey"},
     Query("settle", SETTLED, batch=Batch(CHANGE, [])): {"tasks_pkey"},
+    Query("complete_feeding", SETTLED, batch=Batch(COMPLETION, [])): {"tasks_pkey"},
+    Query("lock_children", CHILD): {"tasks_pkey"},
+    Query("ends", END): {"tasks_pkey"},
+    Query("below", columns.ID): {"tasks_pkey"},
+    Query("move_children", SETTLED, batch=Batch(MOVED, [])): {"tasks_pkey"},
+    Query("add_feeds", columns.ROW_COUNT, batch=Batch(FEEDS, [])): {"tasks_pkey"},
     Query("extend", EXTENDED, batch=Batch(GUARD, [])): {"tasks_pkey"},
     Query("delete", GUARD, batch=Batch(GUARD, [])): {"tasks_pkey"},
-    Query("prunable", columns.ID): {"tasks_pkey"},
+    Query("prunable", columns.PRUNABLE): {"tasks_pkey"},
     Query("stretch_end", columns.ID): {"tasks_pkey"},
     Query("prune"): {"tasks_pkey"},
     Query("lost_leases", TASK): {"ix_tasks_running"},
@@ -53,13 +49,14 @@ VALUES = {
     "id": ONE_ID,
     "key": "'k'",
     "offset": "'0'",
-    **{f"batch_{name}": "'{NULL}'" for name in CHANGE.names},
+    **{f"batch_{name}": "'{NULL}'" for shape in (CHANGE, MOVED, FEEDS) for name in shape.names},
     "batch_id": ID,
     "batch_version": "'{1}'",
     "duration": "'10 min'",
     "history_limit": "50",
     "states": "'{completed}'",
     "age": "'-1 day'",
+    "young": "'-1 hour'",
     "start": ONE_ID,
     "silence": "'-30 s'",
     "stretch": "20000",
@@ -74,6 +71,9 @@ VALUES = {
     "version": "1",
     "promoted": "false",
     "under_limits": "false",
+    "feeding": "false",
+    "fed": "false",
+    "state": "'pending'",
 }
 EXPECTED = {query.name: indexes for query, indexes in QUERIES.items()}
 

@@ -390,6 +390,6 @@ def test_without_asyncpg_the_store_says_what_to_install(monkeypatch: pytest.Monk
     for name in [name for name in sys.modules if name.startswith(("asyncpg", "tasklib.stores.sql.postgres"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    with pytest.raises(ImportError, match=r"pip install 'tasklib\[postgres\]'") as missing:
+    with pytest.raises(ImportError, match=r"pip install 'tasklib-queue\[postgres\]'") as missing:
         __import__("tasklib.stores.sql.postgres")
     assert type(missing.value).__name__ == "MissingExtra"
