@@ -1,23 +1,30 @@
 -- What a task may have beside its record: null or zero, and in no index, unless it is used.
--- How many ends it still waits for, what it waits for, and the tasks that its own end releases.
-ALTER TABLE tasks ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE tasks ADD COLUMN after TEXT;
-ALTER TABLE tasks ADD COLUMN feeds TEXT;
-ALTER TABLE tasks ADD COLUMN flow_id TEXT;
--- Whose it is.
-ALTER TABLE tasks ADD COLUMN key TEXT;
--- No other of its type has this key. It is cleared once: at the start or at the end, as `unique_until` says.
-ALTER TABLE tasks ADD COLUMN unique_key TEXT;
-ALTER TABLE tasks ADD COLUMN unique_until TEXT;
-ALTER TABLE tasks ADD COLUMN progress TEXT;
-ALTER TABLE tasks ADD COLUMN expires_at TEXT
-    CONSTRAINT "expires_at is written as 2026-01-31T12:00:00.000Z"
-    CHECK (expires_at GLOB '????-??-??T??:??:??.???Z');
--- Who ran the latest attempt, and for how long. `worker_id` is null when it is over.
-ALTER TABLE tasks ADD COLUMN last_worker_id TEXT;
-ALTER TABLE tasks ADD COLUMN run_ms INTEGER;
--- The task that it repeats under an id of its own.
-ALTER TABLE tasks ADD COLUMN copy_of TEXT;
+-- ALTER TABLE would read every row for each column. Rows end before columns that were added later, so this writes what it
+-- would write: the text of the table, once.
+PRAGMA writable_schema = ON;
+UPDATE sqlite_schema SET sql = substr(sql, 1, length(sql) - length(') STRICT')) || ',
+    -- How many ends it still waits for, what it waits for, and the tasks that its own end releases.
+    waits INTEGER NOT NULL DEFAULT 0,
+    after TEXT,
+    feeds TEXT,
+    flow_id TEXT,
+    -- Whose it is.
+    key TEXT,
+    -- No other of its type has this key. It is cleared once: at the start or at the end, as `unique_until` says.
+    unique_key TEXT,
+    unique_until TEXT,
+    progress TEXT,
+    expires_at TEXT
+        CONSTRAINT "expires_at is written as 2026-01-31T12:00:00.000Z"
+        CHECK (expires_at GLOB ''????-??-??T??:??:??.???Z''),
+    -- Who ran the latest attempt, and for how long. `worker_id` is null when it is over.
+    last_worker_id TEXT,
+    run_ms INTEGER,
+    -- The task that it repeats under an id of its own.
+    copy_of TEXT
+) STRICT'
+WHERE type = 'table' AND name = 'tasks' AND substr(sql, -8) = ') STRICT';
+PRAGMA writable_schema = RESET;
 CREATE INDEX ix_tasks_flow_id ON tasks (flow_id, id) WHERE flow_id IS NOT NULL;
 CREATE UNIQUE INDEX ix_tasks_unique_key ON tasks (name, unique_key) WHERE unique_key IS NOT NULL;
 CREATE INDEX ix_tasks_expires_at ON tasks (expires_at) WHERE expires_at IS NOT NULL AND completed_at IS NULL;
