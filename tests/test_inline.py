@@ -276,7 +276,9 @@ async def test_an_async_connection_runs_both_kinds_of_handlers(in_postgres: Queu
     with in_postgres.inline(registry=registry):
         assert await (await bound[1].submit_async("y")).result_async(1) == "y"
     assert {thread for _, thread, _ in ran} == {threading.get_ident()}
-    assert in_postgres.tasks() == []
+    assert len(await in_postgres.tasks_async("note", connection=async_connection)) == 1
+    assert len(await in_postgres.tasks_async(connection=async_connection)) == 4
+    assert in_postgres.tasks() == await in_postgres.tasks_async() == []
     with pytest.raises(Unsupported, match="drain_async"):
         in_postgres.drain(connection=async_connection, registry=registry)
 

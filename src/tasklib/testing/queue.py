@@ -113,8 +113,18 @@ class QueueForTests:
             found = play(Inline(self.engine, default_registry, connection, waits=False).tasks(name))
             if found is not None:
                 return found
+        return run_sync(self._all(name))
+
+    async def tasks_async(self, name: str | None = None, *, connection: object | None = None) -> list[Task]:
+        if connection is not None:
+            found = await Inline(self.engine, default_registry, connection, waits=True).tasks(name)
+            if found is not None:
+                return found
+        return await self._all(name)
+
+    async def _all(self, name: str | None) -> list[Task]:
         where = Filter(names=None if name is None else [name])
-        return run_sync(self.engine.page(where, limit=_LIMIT, oldest_first=True)).tasks
+        return (await self.engine.page(where, limit=_LIMIT, oldest_first=True)).tasks
 
 
 @contextmanager
