@@ -9,6 +9,7 @@ from playwright.async_api import Locator, Page, expect
 from tests.ui.conftest import Axe
 from tests.ui.console import Console
 from tests.ui.looks import in_both_themes, one_engine
+from tests.ui.opening import fan
 from tests.ui.site import Site
 from tests.ui.test_task_page import HOSTILE, SHOWN, badge, card, timeline
 from tests.ui.test_tasks_page import search, shows
@@ -188,3 +189,14 @@ async def test_hostile_names_are_shown_and_readers_have_no_buttons(site: Site, p
 
     await page.goto(f"{site.url}/flows/{flow[:-1]}{'0' if flow[-1] != '0' else '1'}")
     await expect(page.get_by_text("There is no flow with this ID")).to_be_visible()
+
+
+@one_engine
+async def test_ten_thousand_tasks_are_folded_and_can_be_listed(site: Site, page: Page):
+    """`python -m tests.ui.opening` measures how long that takes."""
+    flow, _ = start_flow(site, "large", *fan(10_000))
+    await site.sign_in(page, path=f"/flows/{flow}")
+    await expect(page.locator("[data-node]")).to_have_count(3)
+    await expect(node(page, "part")).to_have_accessible_name(re.compile("9,998 tasks"))
+    await step(page, "part").get_by_role("link", name="9,998 waiting").click()
+    await expect(page.locator("[data-row]").first).to_contain_text("part")

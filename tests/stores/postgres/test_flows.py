@@ -1,20 +1,25 @@
 """A task that is linked to another at the moment of its end, which waits for the link and cannot see the new task."""
 
 import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
 from typing import Any
 
 import asyncpg
 import pytest
 
-from tasklib.core.decide import Change, WriteResult
+from tasklib.core.decide import WriteResult
 from tasklib.core.task import Claim, NewTask
-from tasklib.stores.sql import settle as settling
 from tasklib.stores.sql.postgres import PostgresStore
-from tasklib.stores.sql.steps import Steps
 from tests.conformance.builders import apply, claim_one, completed, failed, fetch, new_task, submit
 from tests.conformance.flows import run, states, waiting
 from tests.waiting import eventually_async
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -110,29 +115,19 @@ async def test_two_last_parents_that_are_inside_their_settles_at_once(
     await run(store, child)
 
 
-async def test_a_worker_that_dies_before_its_second_look(
-    store: PostgresStore, late: Late, monkeypatch: pytest.MonkeyPatch
-):
+async def test_a_worker_that_is_killed_before_its_second_look(store: PostgresStore, postgres_url: str, late: Late):
     """What it wrote is written; the child is found by whoever looks next."""
-    held = await running(store)
-    known = waiting(held.id)
-    await store.insert([known])
-    child = waiting(held.id)
-
-    def killed(ids: Any) -> Steps[int]:
-        assert ids == [child.id]
-        raise RuntimeError("killed")
-        yield
-
-    async def end() -> None:
-        changes: list[Change] = [completed(held)._replace(feeds=True)]
-        with pytest.raises(RuntimeError, match="killed"):
-            await store.settle(changes)
-
-    monkeypatch.setattr(settling, "recount", killed)
-    await late.link(child, end())
-    monkeypatch.undo()
-    assert (await fetch(store, held.id)).state == "completed"
+    parent = new_task("parent")
+    known, child = waiting(parent), waiting(parent)
+    await store.insert([parent, known])
+    command = [sys.executable, "-m", "tests.stores.postgres.dying", postgres_url]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env=env, stdin=PIPE, stdout=PIPE)
+    assert process.stdout is not None
+    assert await process.stdout.readline() == b"claimed\n"
+    await late.link(child, process.communicate(b"now\n"))
+    assert process.returncode == -signal.SIGKILL
+    assert (await fetch(store, parent.id)).state == "completed"
     assert (await fetch(store, child.id)).waits == 1
     await run(store, known)
     assert await store.release_stranded(10) == 1
