@@ -1,7 +1,9 @@
 """Submits of one process that wait go together, and none has to do with another."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +53,12 @@ def gated(store: SqliteStore) -> Gated:
 @pytest.fixture
 def group_insert(gated: Gated) -> GroupInsert:
     return GroupInsert(gated)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(20) as threads:
+        yield threads
 
 
 async def crowd(gated: Gated, group_insert: GroupInsert, tasks: Sequence[NewTask]) -> list[asyncio.Task[Inserted]]:
@@ -129,3 +137,90 @@ async def test_nobody_queues_behind_statements_that_are_stuck(
     await eventually_async(lambda: len(gated.inserts) == AT_ONCE + 1)
     gated.gate.set()
     assert (await last).created
+
+
+def from_threads(
+    threads: ThreadPoolExecutor, group_insert: GroupInsert, tasks: Sequence[NewTask]
+) -> list[asyncio.Future[Inserted]]:
+    loop = asyncio.get_running_loop()
+    return [loop.run_in_executor(threads, partial(group_insert.insert_from_thread, task, loop)) for task in tasks]
+
+
+async def test_what_comes_from_threads_is_one_statement(
+    store: SqliteStore, gated: Gated, group_insert: GroupInsert, threads: ThreadPoolExecutor
+) -> None:
+    first = await crowd(gated, group_insert, [new_task() for _ in range(AT_ONCE)])
+    tasks = [new_task(payload=number) for number in range(20)]
+    callers = from_threads(threads, group_insert, tasks)
+    await eventually_async(lambda: len(group_insert._waiting) == len(tasks))
+    gated.gate.set()
+    inserted = await asyncio.gather(*callers)
+    assert [len(each) for each in gated.inserts] == [1] * AT_ONCE + [len(tasks)]
+    assert [each.id for each in inserted] == [task.id for task in tasks]
+    found = await store.get([task.id for task in tasks])
+    assert [task and task.kwargs for task in found] == list(range(20))
+    await asyncio.gather(*first)
+
+
+async def test_the_loop_is_called_once_for_all_threads(
+    gated: Gated, group_insert: GroupInsert, threads: ThreadPoolExecutor
+) -> None:
+    gated.gate.set()
+    loop = asyncio.get_running_loop()
+    calls = []
+
+    class Busy:
+        """A loop that does not get there before all have come."""
+
+        def call_soon_threadsafe(self, callback: object) -> None:
+            calls.append(callback)
+
+    tasks = [new_task() for _ in range(20)]
+    answers = [threads.submit(group_insert.insert_from_thread, task, Busy()) for task in tasks]  # type: ignore[arg-type]
+    await eventually_async(lambda: len(group_insert._from_threads) == len(tasks))
+    [take_over] = calls
+    take_over()  # type: ignore[operator]
+    await asyncio.gather(*(asyncio.wrap_future(answer, loop=loop) for answer in answers))
+    assert [len(each) for each in gated.inserts] == [20]
+
+
+async def test_threads_that_come_again_are_heard_again(
+    gated: Gated, group_insert: GroupInsert, threads: ThreadPoolExecutor
+) -> None:
+    gated.gate.set()
+    for _ in range(10):
+        await asyncio.gather(*from_threads(threads, group_insert, [new_task() for _ in range(20)]))
+    assert sum(map(len, gated.inserts)) == 200
+
+
+async def test_a_thread_hears_why_its_task_was_refused(
+    gated: Gated, group_insert: GroupInsert, threads: ThreadPoolExecutor
+) -> None:
+    gated.error = StoreError("no")
+    gated.gate.set()
+    [caller] = from_threads(threads, group_insert, [new_task()])
+    with pytest.raises(StoreError, match="no"):
+        await caller
+
+
+async def test_a_thread_that_gives_up_before_it_was_sent_submits_nothing(
+    gated: Gated, group_insert: GroupInsert, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await crowd(gated, group_insert, [new_task() for _ in range(AT_ONCE)])
+
+    class Interrupted(module._ThreadAnswer):
+        def __init__(self) -> None:
+            super().__init__()
+            self._set = Impatient()  # type: ignore[assignment]
+
+    class Impatient:
+        def acquire(self) -> None:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_ThreadAnswer", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        group_insert.insert_from_thread(new_task(), asyncio.get_running_loop())
+    gated.gate.set()
+    await asyncio.gather(*first)
+    await eventually_async(lambda: not group_insert._waiting)
+    assert len(gated.inserts) == AT_ONCE

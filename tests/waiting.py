@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 T = TypeVar("T")
 
 
-def eventually(condition: Callable[[], T], timeout: float = 10, interval: float = 0.01) -> T:
+def eventually(condition: Callable[[], T], timeout: float = 30, interval: float = 0.01) -> T:
     """Call `condition` until what it returns is true, and return that; AssertionError after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not (value := condition()):
@@ -23,7 +23,7 @@ def eventually(condition: Callable[[], T], timeout: float = 10, interval: float 
 async def eventually_async(condition: Callable[[], Awaitable[T]], timeout: float = ..., interval: float = ...) -> T: ...
 @overload
 async def eventually_async(condition: Callable[[], T], timeout: float = ..., interval: float = ...) -> T: ...
-async def eventually_async(condition: Callable[[], Any], timeout: float = 10, interval: float = 0.01) -> Any:
+async def eventually_async(condition: Callable[[], Any], timeout: float = 30, interval: float = 0.01) -> Any:
     """The same without blocking the event loop; `condition` may be a plain or an async function."""
     deadline = time.monotonic() + timeout
     while True:

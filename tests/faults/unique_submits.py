@@ -30,7 +30,7 @@ def index(number: int) -> None: ...
 
 
 def submits(url: str, number: int, gate: Barrier) -> list[str]:
-    tasklib.init(tasklib.Config(database_url=url, pool_size=1))
+    tasklib.init(tasklib.Config(database_url=url, pool_size=1, submit_timeout_seconds=PATIENCE_SECONDS))
     tasklib.list_tasks(limit=1)  # connected
     lines = []
     for mode, rule in MODES.items():

@@ -65,7 +65,7 @@ def test_tokens_from_the_command_line(tmp_path: Path, env: dict[str, str]):
         actors = [entry["actor"] for entry in httpx.get(f"{server.url}/api/audit", headers=headers).json()["entries"]]
         assert actors == ["ann", f"{getpass.getuser()} (command line)"]
         assert run_process(["token", "revoke", made["id"]], tmp_path, env=env).code == 0
-        eventually(lambda: httpx.get(f"{server.url}/api/tasks", headers=headers).status_code == 401, timeout=10)
+        eventually(lambda: httpx.get(f"{server.url}/api/tasks", headers=headers).status_code == 401)
     again = run_process(["token", "revoke", made["id"]], tmp_path, env=env)
     assert (again.code, "revoked before" in again.err) == (1, True)
 
@@ -153,10 +153,10 @@ def test_a_pause_holds_for_a_worker_in_another_process(tmp_path: Path, backend: 
             eventually(lambda: status(kept) != "pending", timeout=1.5, interval=0.05)
         assert status(begun) == "processing"
         (tmp_path / "go").touch()  # what ran when the pause came may finish
-        eventually(lambda: status(begun) == "completed", timeout=10)
+        eventually(lambda: status(begun) == "completed")
         assert status(kept) == "pending"
         api.post("/api/tasks/resume")
-        eventually(lambda: status(kept) == "completed", timeout=10)
+        eventually(lambda: status(kept) == "completed")
 
 
 @pytest.mark.parametrize(("page", "count"), [(PAGE, 10), (TOUR, 3)], ids=["http.md", "tour.md"])

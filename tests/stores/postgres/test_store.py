@@ -247,7 +247,7 @@ async def in_the_way(
         for statement in statements:
             other.execute(statement.encode())
         running = asyncio.create_task(call)
-        await eventually_async(lambda: running.done() or psql(waiting), timeout=10)
+        await eventually_async(lambda: running.done() or psql(waiting))
         other.commit()
     return await running
 
