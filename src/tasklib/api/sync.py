@@ -80,8 +80,8 @@ class Bridge:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
-        """None: nothing was run yet."""
-        return self._loop
+        """For other threads. None: nothing was run yet."""
+        return None if threading.current_thread() is self._thread else self._loop
 
     def close(self) -> None:
         """Ends the loop and with it what was opened in it."""

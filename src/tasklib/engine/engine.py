@@ -249,9 +249,14 @@ class Engine:
         return inserted
 
     def insert_here(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[NewTask]) -> Sequence[Inserted] | None:
-        """For sync code: in this thread, if the store of that loop can take them at once. None: it cannot."""
+        """For sync code, in another thread than that loop's: in this thread, if the loop's store can take them at once,
+        or together with what other threads submit. None: neither is possible."""
         opened = self._at_hand(loop)
-        inserted = None if opened is None or opened.insert_sync is None else opened.insert_sync(tasks)
+        if opened is None:
+            return None
+        inserted = None if opened.insert_sync is None else opened.insert_sync(tasks)
+        if inserted is None and opened.group_insert is not None and len(tasks) == 1 and tasks[0].is_plain:
+            inserted = [opened.group_insert.insert_from_thread(tasks[0], loop)]
         if inserted is not None:
             task_log.enqueued(tasks, inserted)
         return inserted

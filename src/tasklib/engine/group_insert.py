@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -21,16 +22,50 @@ PATIENCE_SECONDS = 0.25
 """Nobody queues behind statements that take longer than this: they may be stuck, and others need not be."""
 
 
+class _ThreadAnswer:
+    """What a caller in another thread waits for. Set once; as much of a future as is needed here."""
+
+    def __init__(self) -> None:
+        self._inserted: Inserted | None = None
+        self._error: BaseException | None = None
+        self._given_up = False
+        self._set = threading.Lock()
+        self._set.acquire()
+
+    def done(self) -> bool:
+        """Nobody waits for it any more."""
+        return self._given_up
+
+    def set_result(self, inserted: Inserted) -> None:
+        self._inserted = inserted
+        self._set.release()
+
+    def set_exception(self, error: BaseException) -> None:
+        self._error = error
+        self._set.release()
+
+    def wait(self) -> Inserted:
+        try:
+            self._set.acquire()
+        except BaseException:  # Ctrl-C
+            self._given_up = True
+            raise
+        if self._inserted is None:
+            assert self._error is not None
+            raise self._error
+        return self._inserted
+
+
 class _Waiting(NamedTuple):
     task: NewTask
     dated: bool
-    answer: asyncio.Future[Inserted]
+    answer: asyncio.Future[Inserted] | _ThreadAnswer
 
 
 class GroupInsert:
     """For tasks without keys and links: their inserts never wait for another's. A lone submit goes at once, and there
     is no timer. Where several are refused together, each goes again by itself, so that one harms no other. Belongs to
-    one event loop."""
+    one event loop; other threads may hand it tasks."""
 
     def __init__(self, store: WorkStore) -> None:
         self._store = store
@@ -40,6 +75,9 @@ class GroupInsert:
         self._returning = False
         """Callers were answered together, and may come again in this turn of the loop."""
         self._writing: set[asyncio.Task[None]] = set()
+        self._from_threads: deque[_Waiting] = deque()
+        self._loop_called = False
+        """The loop was called to take over what came from threads, and has not begun to."""
 
     async def insert(self, task: NewTask, *, dated: bool) -> Inserted:
         if self._returning or self._under_way() >= AT_ONCE:
@@ -54,6 +92,23 @@ class GroupInsert:
             self._began.remove(began)
             self._start()
         return inserted
+
+    def insert_from_thread(self, task: NewTask, loop: asyncio.AbstractEventLoop) -> Inserted:
+        """The same for sync code, in another thread than the loop's. The loop is called once for all tasks that come
+        before it gets there: calling it takes longer than all the rest."""
+        answer = _ThreadAnswer()
+        self._from_threads.append(_Waiting(task, False, answer))
+        if not self._loop_called:
+            self._loop_called = True
+            loop.call_soon_threadsafe(self._take_over)
+        return answer.wait()
+
+    def _take_over(self) -> None:
+        self._loop_called = False  # first: what comes from here on calls again
+        while self._from_threads:
+            self._waiting.append(self._from_threads.popleft())
+        if not self._returning and self._under_way() < AT_ONCE:
+            self._start()
 
     def _under_way(self) -> int:
         now = time.monotonic()
