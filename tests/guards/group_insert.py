@@ -20,6 +20,20 @@ GUARDS = (
         put="if True:",
     ),
     one(
+        "group insert: a thread that has gone is not submitted for",
+        "engine/group_insert.py",
+        "self._given_up = True",
+        f"{TESTS}test_a_thread_that_gives_up_before_it_was_sent_submits_nothing",
+        put="pass",
+    ),
+    one(
+        "group insert: the loop is called again for what comes after it took over",
+        "engine/group_insert.py",
+        "self._loop_called = False  # first",
+        f"{TESTS}test_threads_that_come_again_are_heard_again",
+        put="pass  # first",
+    ),
+    one(
         "group insert: nobody waits for what is stuck",
         "engine/group_insert.py",
         "return sum(now - began < PATIENCE_SECONDS for began in self._began)",

@@ -256,11 +256,12 @@ class Fetcher:
     def _look_later(self) -> None:
         head = self._slots.head
         loop = asyncio.get_running_loop()
-        self._looking = None if head is None else loop.call_later(SLICE_SECONDS, self._look, head)
+        self._looking = None if head is None else loop.call_later(SLICE_SECONDS, self._look, head.sequence)
 
-    def _look(self, head: int) -> None:
+    def _look(self, before: int) -> None:
         """What waits did not get on as expected: all threads."""
-        if self._slots.head is not None and self._slots.head - head < self._run_times.slice_size / 4:
+        head = self._slots.head
+        if head is not None and head.sequence - before < self._run_times.slice_size / 4:
             self._slots.fill()
         self._look_later()
 
@@ -315,8 +316,8 @@ class Fetcher:
 
     def _release_prefetched(self) -> None:
         """Claims that wait behind long tasks go back, for others to run; their attempt is given back."""
-        oldest = min((execution.taken for execution in self._in_flight if execution.started is None), default=None)
-        if oldest is not None and self._slots.waiting and time.monotonic() - oldest > PREFETCHED_SECONDS:
+        oldest = self._slots.head
+        if oldest is not None and time.monotonic() - oldest.taken > PREFETCHED_SECONDS:
             self.give_back()
 
     async def _free_paused(self, store: ControlStore) -> None:

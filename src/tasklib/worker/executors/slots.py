@@ -58,11 +58,11 @@ class Slots:
         return self.size - self._free
 
     @property
-    def head(self) -> int | None:
-        """The number of the execution that is to start next."""
+    def head(self) -> Execution | None:
+        """The execution that is to start next: of those that wait, the one that has waited longest."""
         executor = self._first()
         try:
-            return None if executor is None else executor.waiting[0].sequence
+            return None if executor is None else executor.waiting[0]
         except IndexError:  # started this moment
             return None
 
