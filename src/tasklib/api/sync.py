@@ -66,7 +66,7 @@ class Bridge:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs the coroutine over there and waits for it here."""
         loop = self._started()
-        if threading.current_thread() is self._thread:
+        if self.is_here:
             work.close()
             raise TaskLibError("a blocking call was made inside tasklib's own loop; use the _async form")
         call = _Call(work, loop)
@@ -81,7 +81,12 @@ class Bridge:
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
         """For other threads. None: nothing was run yet."""
-        return None if threading.current_thread() is self._thread else self._loop
+        return None if self.is_here else self._loop
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is its own thread."""
+        return threading.current_thread() is self._thread
 
     def close(self) -> None:
         """Ends the loop and with it what was opened in it."""

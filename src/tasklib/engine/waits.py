@@ -21,32 +21,31 @@ class Waits:
         self._slots = slots
         self._names = names
         self._lock = threading.Lock()
-        self._awaited: dict[Waiting, list[UUID]] = {}
+        self.awaited: dict[Waiting, list[UUID]] = {}
 
     def begin(self, waiting: Waiting, awaited: UUID) -> None:
         with self._lock:
-            self._awaited.setdefault(waiting, []).append(awaited)
+            self.awaited.setdefault(waiting, []).append(awaited)
 
     def awaited_by_all(self, waiting: Waiting) -> list[UUID]:
         """What the slots wait for, if all of them wait and this one began last: it is the one to give way."""
         with self._lock:
-            if len(self._awaited) < self._slots() or next(reversed(self._awaited), None) != waiting:
+            if len(self.awaited) < self._slots() or next(reversed(self.awaited), None) != waiting:
                 return []
-            return [task_id for each in self._awaited.values() for task_id in each]
+            return [task_id for each in self.awaited.values() for task_id in each]
 
     def end(self, waiting: Waiting, awaited: UUID) -> None:
         with self._lock:
-            mine = self._awaited.get(waiting, [])
+            mine = self.awaited.get(waiting, [])
             if awaited in mine:
                 mine.remove(awaited)
             if not mine:
-                self._awaited.pop(waiting, None)
+                self.awaited.pop(waiting, None)
 
     def forget(self, waiting: Waiting) -> None:
         """A handler that was given up, and has its slot no more."""
-        if self._awaited:
-            with self._lock:
-                self._awaited.pop(waiting, None)
+        with self._lock:
+            self.awaited.pop(waiting, None)
 
     def is_stuck(self, awaited: Task | None) -> bool:
         """Whether a task needs a slot of this worker to get on. One that another worker runs does not."""

@@ -55,7 +55,7 @@ class EngineForTests(Engine):
     async def insert(self, tasks: Sequence[NewTask], **options: Any) -> Sequence[Inserted]:
         inserted = await super().insert(tasks, **options)
         # Sync code comes this way in a thread that must not run its handlers; `insert_here` has seen to them.
-        if asyncio.get_running_loop() is not bridge.loop:
+        if not bridge.is_here:
             await self._run(tasks, inserted, None, waits=True)
         return inserted
 

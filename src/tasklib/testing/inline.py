@@ -31,7 +31,7 @@ from tasklib.engine.waits import Waits
 from tasklib.stores.values import ClaimRequest
 from tasklib.testing.savepoints import Undo, savepoint
 from tasklib.worker import runner
-from tasklib.worker.in_flight import Execution
+from tasklib.worker.in_flight import Execution, InFlight
 
 if TYPE_CHECKING:
     from tasklib.stores.sql.postgres import PostgresStore
@@ -63,7 +63,8 @@ class Inline:
         self._inside = None if connection is None else _inside(engine, connection)
         self._worker_id = f"inline-{secrets.token_hex(6)}"
         self._lease = engine.config.lock_timeout_seconds
-        self._slots = Waits(self._worker_id, lambda: 1, registry.names)
+        waiting = Waits(self._worker_id, lambda: 1, registry.names)
+        self._in_flight = InFlight(engine.config.database_url, self._lease, waiting, self._parents)
 
     async def drain(self, names: Sequence[str] | None) -> list[Task]:
         """Runs all that is due, and what that submits in turn. Returns how the tasks are then, if only this connection
@@ -203,9 +204,8 @@ class Inline:
         sources: Sources | None = None
         if claim.flow is not None:
             [(claim, sources)] = await fill_claims(self, [claim])
-        config, queue = self._engine.config, self._engine.config.database_url
-        lease_until = time.monotonic() + self._lease
-        execution = Execution(claim, task_type, 0, lease_until, queue, self._slots, sources, self._parents)
+        config = self._engine.config
+        execution = Execution(claim, task_type, 0, time.monotonic() + self._lease, self._in_flight, sources)
         around = defining(config.middleware, *AROUND)
         given = (task_type, claim.kwargs, config.max_result_bytes, around, claim.trace, sources)
         execution.started = time.monotonic()

@@ -217,7 +217,7 @@ class Fetcher:
         unregistered = []
         executions = []
         sources: dict[UUID, Sources] = {}
-        if any(claim.takes_results for claim in claims):
+        if any(claim.flow is not None and claim.takes_results for claim in claims):
             claims, sources = await self._filled(store, claims)
         for claim in claims:
             task_type = self._registry.get(claim.name)

@@ -43,10 +43,9 @@ class Execution:
         "cancel_requested",
         "claim",
         "ended",
+        "in_flight",
         "lease_until",
         "lost",
-        "queue",
-        "reader",
         "sequence",
         "settled_once",
         "sources",
@@ -55,7 +54,6 @@ class Execution:
         "stop_at",
         "taken",
         "task_type",
-        "waits",
     )
 
     def __init__(
@@ -64,17 +62,14 @@ class Execution:
         task_type: TaskType,
         sequence: int,
         lease_until: float,
-        queue: str,
-        waits: Waits | None = None,
+        in_flight: InFlight,
         sources: Sources | None = None,
-        reader: ParentReader | None = None,
     ) -> None:
         self.claim = claim
         self.sources = sources
         """Of what other tasks have put into its payload."""
-        self.reader = reader
-        self.queue = queue
-        self.waits = waits
+        self.in_flight = in_flight
+        """With what all executions of this worker share."""
         self.task_type = task_type
         self.sequence = sequence
         self.taken = time.monotonic()
@@ -99,6 +94,7 @@ class Execution:
         return time.monotonic() >= self.lease_until + LEASE_MARGIN_SECONDS
 
     def tell(self) -> RunningTask:
+        reader = self.in_flight.reader
         return RunningTask(
             id=self.claim.id,
             name=self.claim.name,
@@ -107,11 +103,11 @@ class Execution:
             deadline=self.deadline,
             is_last=self.claim.is_last,
             flow_id=flow_of(self.claim) if self.claim.flow is not None and '"id"' in self.claim.flow else None,
-            _parents=None if self.reader is None else partial(self.reader, self.claim),
+            _parents=None if reader is None else partial(reader, self.claim),
             _arguments=lambda: self.task_type.decode_call(self.claim.kwargs),
-            _queue=self.queue,
+            _queue=self.in_flight.queue,
             _version=self.claim.version,
-            _waits=self.waits,
+            _waits=self.in_flight.waits,
             _lost=lambda: self.lost,
             _cancelled=lambda: self.cancel_requested,
         )
@@ -147,9 +143,7 @@ class InFlight:
         """`asked_at`: when the claim was sent, on the monotonic clock; the lease cannot have begun earlier."""
         self._sequence += 1
         lease_until = asked_at + self.lease_seconds - self.margin
-        execution = Execution(
-            claim, task_type, self._sequence, lease_until, self.queue, self.waits, sources, self.reader
-        )
+        execution = Execution(claim, task_type, self._sequence, lease_until, self, sources)
         self._by_id[claim.id] = execution
         return execution
 
@@ -159,7 +153,7 @@ class InFlight:
         if execution.lost:
             self._given_up[Held(execution.claim.id, execution.claim.version)] = None
         self.timed.discard(execution)
-        if self.waits is not None:
+        if self.waits is not None and self.waits.awaited:
             self.waits.forget((execution.claim.id, execution.claim.version))
 
     def known(self) -> set[Held]:

@@ -210,17 +210,17 @@ class TaskWorker:
         run_times = RunTimes(self.concurrency)
         settled, exhausted = asyncio.Event(), asyncio.Event()
 
-        def on_landing() -> None:
+        def on_settled() -> None:
             settled.set()
             fetcher.nudge()
             if slots.exhausted:
                 exhausted.set()
 
         outage = Outage(self.config.shown_url)
-        completer = Completer(self._engine, in_flight, run_times, outage, on_landing)
+        completer = Completer(self._engine, in_flight, run_times, outage, on_settled)
         around = defining(self.config.middleware, *AROUND)
         coroutines = CoroutineExecutor(slots, in_flight, completer.report, self.config.max_result_bytes, around)
-        executors = self._open_lanes(slots, in_flight, completer, coroutines, around)
+        executors = self._open_executors(slots, in_flight, completer, coroutines, around)
         slots.open(list(dict.fromkeys(executors.values())))
 
         def executor_for(execution: Execution) -> Executor:
@@ -264,7 +264,7 @@ class TaskWorker:
             slots.resize(self.concurrency)
             run_times.concurrency = self.concurrency
             fetcher.announce()
-            on_landing()  # fewer slots may be none that works
+            on_settled()  # fewer slots may be none that works
 
         self._adjust = adjust
         if slots.size != self.concurrency:  # changed while this was being set up
@@ -306,7 +306,7 @@ class TaskWorker:
         if exhausted.is_set() and not self._told_to_stop:
             raise WorkerExhausted(NO_SLOT_LEFT)
 
-    def _open_lanes(
+    def _open_executors(
         self,
         slots: Slots,
         in_flight: InFlight,

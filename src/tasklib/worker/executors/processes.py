@@ -149,7 +149,7 @@ class _Child:
                 "tags": claim.tags,
                 "timeout": claim.timeout_seconds,
                 "trace": claim.trace,
-                "queue": execution.queue,
+                "queue": execution.in_flight.queue,
                 "flow": claim.flow,
                 "sources": execution.sources,
             }
