@@ -68,7 +68,7 @@ export function Details({ task }: { task: TaskDetail }) {
             </Link>
           </Fact>
         )}
-        <Fact label="Version">{task.version}</Fact>
+        <Fact label="Row version">{task.version}</Fact>
         {Object.keys(task.tags).length > 0 && (
           <Fact label="Tags">
             <Tags tags={task.tags} />
