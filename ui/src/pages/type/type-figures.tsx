@@ -77,7 +77,7 @@ function Strip({ steps }: { steps: readonly Step[] }) {
       <figcaption className="mt-1 flex flex-wrap justify-between gap-x-4 text-dim text-xs">
         <span>{first && stepLabel(first)}</span>
         <span className="max-sm:order-first max-sm:w-full">
-          completed, retried and failed in each step, at most {count(most)}
+          completed, retried, failed per step, at most {count(most)}
         </span>
         <span>{last && stepLabel(last)}</span>
       </figcaption>

@@ -36,9 +36,8 @@ export function TypeName({ type }: { type: TaskType }) {
   );
 }
 
-/** Its queue, whether it is paused, and whether nobody works on it. */
+/** Its queue, whether it is paused, and whether tasks wait that nobody works on: how many, its figures say. */
 export function TypeState({ type }: { type: TaskType }) {
-  const waiting = type.counts.pending + type.counts.waiting;
   return (
     <>
       {type.queue && type.queue !== "default" && (
@@ -56,7 +55,7 @@ export function TypeState({ type }: { type: TaskType }) {
       {isStranded(type) && (
         <p className="flex items-start gap-1 text-failed text-xs">
           <TriangleAlert className="mt-0.5 size-3.5 shrink-0" aria-hidden="true" />
-          No live worker, {waiting === 1 ? "1 waits" : `${count(waiting)} wait`}
+          No live worker
         </p>
       )}
     </>
