@@ -1,11 +1,12 @@
 """Pictures for the docs: light, dark and on a phone, from a made-up shop's last two hours. And, to look at before a
 change goes out, of every page, also 900 pixels wide.
 
-python -m tests.ui.screenshots docs/images
-python -m tests.ui.screenshots build/pages --every
-python -m tests.ui.screenshots build/pages --every phone narrow
+    python -m tests.ui.screenshots docs/images
+    python -m tests.ui.screenshots build/pages --every
+    python -m tests.ui.screenshots build/pages --every phone narrow
 """
 
+import argparse
 import asyncio
 import json
 import os
@@ -372,4 +373,9 @@ async def main(folder: Path, every: bool, only: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), "--every" in sys.argv, sys.argv[3:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the pictures go")
+    names = ", ".join(ALL_VIEWS)
+    parser.add_argument("--every", nargs="*", choices=ALL_VIEWS, metavar="VIEW", help=f"of every page; all of {names}")
+    given = parser.parse_args()
+    asyncio.run(main(given.folder, given.every is not None, given.every or []))

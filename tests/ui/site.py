@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from playwright.async_api import Page
@@ -80,11 +81,10 @@ class Site:
         return f"{self.url}/login#token={token}"
 
     async def sign_in(self, page: Page, token: str = TOKEN, path: str = "/tasks") -> None:
-        """Through the login link, then on to a page."""
-        await page.goto(self.link(token))
-        await page.wait_for_url(f"{self.url}/tasks")
-        if path != "/tasks":
-            await page.goto(f"{self.url}{path}")
+        """Through the login link to a page."""
+        login = f"{self.url}/login"
+        await page.goto(f"{login}?next={quote(path.removeprefix('/'), safe='')}#token={token}")
+        await page.wait_for_url(lambda url: not url.startswith(login))
 
 
 @contextmanager

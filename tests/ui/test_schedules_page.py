@@ -28,6 +28,7 @@ async def test_a_schedule_is_seen_run_edited_paused_and_deleted(site: Site, page
     nightly, bad = item(page, "nightly"), item(page, "bad")
     await expect(nightly).to_contain_text("at 03:30 on weekdays, Europe/Berlin")
     await expect(nightly.locator("[data-figure=next]")).to_contain_text("in ")
+    await expect(nightly.locator("[data-figure=last]")).to_have_text("not yet")
     await expect(page.get_by_text(EVIL)).to_be_visible()
     assert await page.evaluate("window.hit") is None
 
@@ -55,7 +56,9 @@ async def test_a_schedule_is_seen_run_edited_paused_and_deleted(site: Site, page
     kept = site.api("GET", "/api/schedules/nightly")
     assert (kept["overlap"], kept["payload"]) == ("skip", {"value": 1})
 
-    await nightly.get_by_role("switch", name="Pause nightly").click()
+    pause = nightly.get_by_role("switch", name="Pause nightly")
+    await expect(pause).to_have_text("Pause")  # a switch that is off looks as if the schedule were off
+    await pause.click()
     await expect(nightly.get_by_text("Paused")).to_be_visible()
     assert site.api("GET", "/api/schedules/nightly")["paused"]
     await in_both_themes(page, axe)

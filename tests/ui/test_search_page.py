@@ -173,7 +173,7 @@ async def test_columns_and_order_are_in_the_address_and_remembered(
     await expect(another.get_by_text("There are none yet.")).to_be_visible()
     await another.keyboard.press("Escape")
     await another.get_by_role("button", name="Columns").click()
-    await another.get_by_role("menuitem", name="As usual").click()
+    await another.get_by_role("menuitem", name="The usual columns").click()
     await expect(another.get_by_role("columnheader", name="Priority")).to_have_count(0)
     assert "cols=" not in another.url
 

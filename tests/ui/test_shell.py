@@ -7,7 +7,7 @@ from playwright.async_api import BrowserContext, Page, Route, expect
 
 from tests.ui.conftest import Axe, Serve
 from tests.ui.console import Console
-from tests.ui.looks import in_both_themes, one_engine
+from tests.ui.looks import THEMES, in_both_themes, one_engine
 from tests.ui.site import TOKEN, Site
 
 pytestmark = one_engine
@@ -237,9 +237,23 @@ async def test_production_has_its_own_colour(serve: Serve, page: Page, axe: Axe)
     await in_both_themes(page, axe)
 
 
-@pytest.mark.parametrize("width", [800, 900, 1000, 1100, 1160])
-async def test_no_table_is_cut_on_a_small_screen(site: Site, page: Page, width: int):
-    await page.set_viewport_size({"width": width, "height": 800})
+CUT = """async () => {
+    const cut = () => [...document.querySelectorAll("main *")]
+        .filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
+        .filter(each => ["auto", "hidden"].includes(getComputedStyle(each).overflowX))
+        .filter(each => !each.closest(".sr-only") && each.closest("table, section"))
+        .map(each => `${each.tagName} ${each.ariaLabel ?? each.textContent.slice(0, 40)}`)
+    let found
+    // The page follows its new width in two frames; charts may take a few more.
+    for (let frame = 0; frame < 2 || (frame < 60 && found.length > 0); frame++) {
+        await new Promise(requestAnimationFrame)
+        found = cut()
+    }
+    return found
+}"""
+
+
+async def test_no_table_is_cut_on_a_small_screen(site: Site, page: Page):
     for _ in range(2):
         site.submit("reports.monthly_totals")
     site.wait(site.submit("flaky"), "failed")
@@ -247,32 +261,29 @@ async def test_no_table_is_cut_on_a_small_screen(site: Site, page: Page, width: 
     for path, name in PAGES:
         await page.goto(f"{site.url}{path}")
         await title(page, name).to_be_visible()
-        await page.wait_for_function("document.querySelectorAll('[aria-busy=true]').length === 0")
-        await expect(page.locator("[data-row], [data-worker], [data-type], main svg").first).to_be_visible()
-        cut: list[str] = await page.evaluate("""[...document.querySelectorAll("main *")]
-            .filter(each => each.checkVisibility() && each.scrollWidth > each.clientWidth + 1)
-            .filter(each => ["auto", "hidden"].includes(getComputedStyle(each).overflowX))
-            .filter(each => !each.closest(".sr-only") && each.closest("table, section"))
-            .map(each => `${each.tagName} ${each.ariaLabel ?? each.textContent.slice(0, 40)}`)""")
-        assert cut == [], f"{path} at {width} px"
+        for width in (1160, 1100, 1000, 900, 800):
+            await page.set_viewport_size({"width": width, "height": 800})
+            await page.wait_for_function("document.querySelectorAll('[aria-busy=true]').length === 0")
+            await expect(page.locator("[data-row], [data-worker], [data-type], main svg").first).to_be_visible()
+            assert await page.evaluate(CUT) == [], f"{path} at {width} px"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_no_page_has_serious_faults_of_accessibility(site: Site, page: Page, axe: Axe, scheme: str):
-    await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+async def test_no_page_has_serious_faults_of_accessibility(site: Site, page: Page, axe: Axe):
     tasks = [site.submit("echo", {"value": [1, {"a": None}]}), site.submit("broken"), site.submit("flaky")]
     site.wait(tasks[1], "failed")
-    await page.goto(f"{site.url}/login")
-    await axe(page)
+    for scheme in THEMES:
+        await page.emulate_media(color_scheme=scheme)
+        await page.goto(f"{site.url}/login")
+        await axe(page)
     await site.sign_in(page)
     for path, name in [*PAGES, (f"/tasks/{tasks[0]}", "echo"), (f"/tasks/{tasks[1]}", "broken")]:
         await page.goto(f"{site.url}{path}")
         await title(page, name).to_be_visible()
         await page.wait_for_load_state("load")
-        await axe(page)
+        await in_both_themes(page, axe)
     await page.keyboard.press("?")
     await expect(page.get_by_role("dialog")).to_be_visible()
-    await axe(page)
+    await in_both_themes(page, axe)
 
 
 async def test_big_integers_are_exact(site: Site, page: Page):

@@ -128,7 +128,7 @@ async def test_now_against_yesterday(site: Site, page: Page):
     throughput = page.get_by_role("figure", name="Throughput")
     await expect(throughput).to_contain_text("6 completed")
     await expect(throughput).to_contain_text("6 arrived")
-    await page.get_by_label("Laid over").select_option("day")
+    await page.get_by_label("Compared with").select_option("day")
     await expect(page).to_have_url(re.compile("compare=day"))
     before = throughput.get_by_role("button", name="Completed, the day before")
     await expect(before).to_have_attribute("aria-pressed", "true")
@@ -143,7 +143,7 @@ async def test_now_against_yesterday(site: Site, page: Page):
 
     await page.get_by_text("Table", exact=True).click()
     await page.reload()
-    await expect(page.get_by_label("Laid over")).to_have_value("day")
+    await expect(page.get_by_label("Compared with")).to_have_value("day")
     await expect(page.get_by_role("columnheader", name="Completed, the day before")).to_be_visible()
     assert sum(figures(await column(page, "Completed"))) == sum(figures(await column(page, "Arrived"))) == 6
 
@@ -154,7 +154,7 @@ async def test_now_against_yesterday(site: Site, page: Page):
     assert sum(figures(await column(page, "Arrived, the day before"))) == 14
 
     # Yesterday itself, as a time of one's own.
-    await page.get_by_label("Laid over").select_option("")
+    await page.get_by_label("Compared with").select_option("")
     await page.get_by_text("From … to …").click()
     yesterday = datetime.now(UTC) - timedelta(days=1)
     start, end = yesterday - timedelta(minutes=30), yesterday + timedelta(minutes=30)

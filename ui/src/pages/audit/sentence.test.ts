@@ -51,6 +51,10 @@ it("tells a mass action with its count and its filter", () => {
   });
   expect(sentence(many)).toBe("cancelled 278 tasks");
   expect(particulars(many)).toBe("type: mail · status: pending, failed · error: no funds");
+  const tagged = { tags: { campaign: "spring", customer: new ExactNumber("18446744073709551617") }, payload: {} };
+  expect(particulars(entry({ action: "bulk-cancel", detail: { filter: tagged } }))).toBe(
+    "tags: campaign=spring, customer=18446744073709551617 · payload: {}",
+  );
   expect(particulars(entry({ action: "bulk-delete", detail: { filter: {} } }))).toContain("the whole queue");
   expect(particulars(entry({ action: "copy", detail: { copy: "x", edited: true } }))).toBe("with other arguments");
   expect(particulars(entry({ action: "drain", detail: { worker: "w" } }))).toBe("worker: w");

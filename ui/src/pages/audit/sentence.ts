@@ -1,5 +1,5 @@
 /** What somebody did, in a few words. */
-import { stringify } from "@/api/exact";
+import { ExactNumber, stringify } from "@/api/exact";
 import type { AuditEntry } from "@/api/model";
 import { plural } from "@/text/number";
 import { duration } from "@/text/time";
@@ -130,9 +130,13 @@ function rate(value: unknown): string {
 
 function written(value: unknown): string {
   if (typeof value === "string") return value;
-  return Array.isArray(value) ? value.map(written).join(", ") : stringify(value, 0);
+  if (Array.isArray(value)) return value.map(written).join(", ");
+  const fields = Object.entries(fieldsOf(value));
+  return fields.length > 0 ? fields.map(([name, each]) => `${name}=${written(each)}`).join(", ") : stringify(value, 0);
 }
 
 function fieldsOf(value: unknown): Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber)
+    ? { ...value }
+    : {};
 }

@@ -22,7 +22,7 @@ export function ArgumentField({ argument, text, error, onChange }: ArgumentField
           {!required && <span className="ml-1 font-normal text-dim text-xs">optional</span>}
         </>
       }
-      hint={<SafeText text={hint} max={300} />}
+      hint={hint && <SafeText text={hint} max={300} />}
       error={error && <SafeText text={error} max={300} />}
     >
       {kind === "json" ? (

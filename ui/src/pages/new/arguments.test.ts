@@ -28,6 +28,8 @@ it("makes a field of each argument", () => {
   ]);
   expect(fields[0]).toMatchObject({ required: true, hint: "whom, string" });
   expect(fields[1]?.hint).toBe("integer, 1 unless given");
+  expect(fields[3]?.hint).toBe("");
+  expect(fields.slice(4).map(({ hint }) => hint)).toEqual(["JSON array", "JSON"]);
   expect(fields[3]?.choices).toEqual(['"small"', '"large"']);
   expect(argumentsOf({ type: "array" })).toBeNull();
   expect(argumentsOf(null)).toBeNull();

@@ -70,9 +70,16 @@ function hintOf(given: unknown, found: Schema, standard: string | null): string 
   const said = [isObject(given) ? given["description"] : undefined, found["description"]].find(
     (each) => typeof each === "string",
   );
-  const kind = typeof found["format"] === "string" ? found["format"] : found["type"];
   const unlessGiven = standard === null ? "" : `${standard} unless given`;
-  return [said, typeof kind === "string" ? kind : "JSON", unlessGiven].filter(Boolean).join(", ");
+  return [said, kindShown(found), unlessGiven].filter(Boolean).join(", ");
+}
+
+/** Choices speak for themselves, and what has no field of its own is written as JSON. */
+function kindShown(schema: Schema): string {
+  if (choicesOf(schema).length > 0) return "";
+  const { format, type } = schema;
+  if (kindOf(schema, []) === "json") return typeof type === "string" ? `JSON ${type}` : "JSON";
+  return String(typeof format === "string" ? format : type);
 }
 
 /** What is in a payload, for its fields. Null: it has what no field can hold. */

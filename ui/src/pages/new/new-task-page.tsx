@@ -12,6 +12,7 @@ import { PageHeader } from "@/components/page-header";
 import { useSession } from "@/hooks/use-session";
 import { NewTaskForm } from "@/pages/new/new-task-form";
 import { BackToList } from "@/pages/task/list-link";
+import { NoTypes } from "@/pages/types/no-types";
 import { escapeText } from "@/text/escape";
 
 const route = getRouteApi("/new");
@@ -68,6 +69,10 @@ function New({ type }: { type: string }) {
         <Loading lines={6} />
       ) : !maySubmit ? (
         <NotAllowed />
+      ) : offered.length === 0 ? (
+        <Card>
+          <NoTypes />
+        </Card>
       ) : (
         <div className="max-w-2xl space-y-4">
           <Field label="Type">

@@ -86,7 +86,7 @@ export function ScheduleItem(props: ScheduleProps) {
                 <StatusBadge status={last.status} />
               </Link>
             ) : (
-              <span className="text-faint">–</span>
+              <span className="text-faint">{last ? "–" : "not yet"}</span>
             )}
             {last && <RelativeTime at={last.slot} className="text-dim" />}
           </dd>
@@ -158,6 +158,7 @@ function Actions({ schedule, mayOperate, maySubmit, onEdit, onDelete }: Schedule
         <>
           <Switch
             label={`Pause ${name}`}
+            text="Pause"
             checked={pause.isPending ? pause.variables : schedule.paused}
             busy={pause.isPending}
             onChange={(paused) => pause.mutate(paused)}

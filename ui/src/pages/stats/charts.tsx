@@ -128,10 +128,12 @@ export default memo(function Charts({ steps, summary, stepMinutes, earlier, log,
         unit="% of what ended"
         kind="share"
         summary={
-          <>
-            <Figure>{percent(summary.failedShare)}</Figure> of tasks failed for good,{" "}
-            <Figure>{percent(summary.attemptsFailedShare)}</Figure> of attempts failed
-          </>
+          summary.attemptsFailedShare !== null && (
+            <>
+              <Figure>{percent(summary.failedShare)}</Figure> of tasks failed for good,{" "}
+              <Figure>{percent(summary.attemptsFailedShare)}</Figure> of attempts failed
+            </>
+          )
         }
         drawn={[
           { field: "failedShare", name: "Tasks", colour: "var(--chart-failed)", shape: "line", compared: true },

@@ -77,12 +77,12 @@ export function OverTime({ stats }: { stats: Stats | undefined }) {
           </Select>
           <WindowChoice search={search} onChange={change} />
           <Select
-            aria-label="Laid over"
+            aria-label="Compared with"
             value={compare ?? ""}
             onChange={({ target }) => change({ compare: target.value === "" ? undefined : (target.value as Earlier) })}
             className="w-44"
           >
-            <option value="">Nothing laid over</option>
+            <option value="">No comparison</option>
             {Object.entries(EARLIER).map(([value, { label }]) => (
               <option key={value} value={value}>
                 With {label}

@@ -1,10 +1,10 @@
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import type { TaskDetail } from "@/api/model";
 import { Card } from "@/components/card";
 import { CopyButton } from "@/components/copy-button";
+import { Fact, Facts, TimeFact } from "@/components/facts";
 import { SafeText } from "@/components/safe-text";
-import { AbsoluteTime, Duration, RelativeTime } from "@/components/times";
+import { Duration } from "@/components/times";
 import { Tags } from "@/pages/task/tags";
 import { firstDue, latestRun } from "@/pages/tasks/ran";
 import { WorkerLink } from "@/pages/workers/worker-parts";
@@ -15,36 +15,36 @@ export function Details({ task }: { task: TaskDetail }) {
   const run = latestRun(task);
   return (
     <Card title="Details">
-      <dl className="grid grid-cols-[6.5rem_minmax(0,1fr)] gap-x-3 gap-y-2">
-        <Item label="Attempts">
+      <Facts>
+        <Fact label="Attempts">
           {task.attempts} of {task.maxAttempts || "∞"}
-        </Item>
-        <Item label="Priority">{task.priority}</Item>
-        <Time label="Created" at={task.createdAt} />
-        <Time label="Scheduled" at={firstDue(task)} />
-        <Time label="Started" at={task.lastAttemptAt} />
-        <Time label="Next retry" at={task.nextRetryAt} />
-        <Time label="Finished" at={task.completedAt} />
+        </Fact>
+        <Fact label="Priority">{task.priority}</Fact>
+        <TimeFact label="Created" at={task.createdAt} />
+        <TimeFact label="Scheduled" at={firstDue(task)} />
+        <TimeFact label="Started" at={task.lastAttemptAt} />
+        <TimeFact label="Next retry" at={task.nextRetryAt} />
+        <TimeFact label="Finished" at={task.completedAt} />
         {task.runMs !== null && task.status !== "processing" && (
-          <Item label="Ran for">
+          <Fact label="Ran for">
             <Duration ms={task.runMs} />
-          </Item>
+          </Fact>
         )}
         {run && (
-          <Item label="Claimed for">
+          <Fact label="Claimed for">
             <Duration {...run} />
-          </Item>
+          </Fact>
         )}
-        <Item label="Timeout">{task.timeoutSeconds === null ? "none" : duration(task.timeoutSeconds * 1000)}</Item>
+        <Fact label="Timeout">{task.timeoutSeconds === null ? "none" : duration(task.timeoutSeconds * 1000)}</Fact>
         {task.workerId && (
-          <Item label="Worker">
+          <Fact label="Worker">
             <WorkerLink id={task.workerId} className="break-all" />
-          </Item>
+          </Fact>
         )}
-        <Time label="Lease until" at={task.lockedUntil} />
-        <Time label="Asked to stop" at={task.cancelRequestedAt} />
+        <TimeFact label="Lease until" at={task.lockedUntil} />
+        <TimeFact label="Asked to stop" at={task.cancelRequestedAt} />
         {task.idempotencyKey !== null && (
-          <Item label="Idempotency key">
+          <Fact label="Idempotency key">
             <span className="flex items-start justify-between gap-1">
               <SafeText
                 text={task.idempotencyKey}
@@ -55,10 +55,10 @@ export function Details({ task }: { task: TaskDetail }) {
                 <CopyButton text={task.idempotencyKey} label="Copy idempotency key" />
               </span>
             </span>
-          </Item>
+          </Fact>
         )}
         {task.copyOf && (
-          <Item label="Copy of">
+          <Fact label="Copy of">
             <Link
               to="/tasks/$taskId"
               params={{ taskId: task.copyOf }}
@@ -66,37 +66,15 @@ export function Details({ task }: { task: TaskDetail }) {
             >
               {task.copyOf}
             </Link>
-          </Item>
+          </Fact>
         )}
-        <Item label="Version">{task.version}</Item>
+        <Fact label="Row version">{task.version}</Fact>
         {Object.keys(task.tags).length > 0 && (
-          <Item label="Tags">
+          <Fact label="Tags">
             <Tags tags={task.tags} />
-          </Item>
+          </Fact>
         )}
-      </dl>
+      </Facts>
     </Card>
-  );
-}
-
-function Item({ label, children }: { label: string; children: ReactNode }) {
-  return (
-    <>
-      <dt className="text-dim">{label}</dt>
-      <dd className="min-w-0">{children}</dd>
-    </>
-  );
-}
-
-/** Nothing at all where there is no such time: a column of dashes tells nobody anything. */
-function Time({ label, at }: { label: string; at: string | null }) {
-  if (at === null) return null;
-  return (
-    <Item label={label}>
-      <RelativeTime at={at} />
-      <span className="block text-faint text-xs">
-        <AbsoluteTime at={at} />
-      </span>
-    </Item>
   );
 }

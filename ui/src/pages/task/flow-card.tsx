@@ -65,7 +65,9 @@ function waitsFor({ waits, parents, status }: TaskDetail): string {
 
 function feedsOf({ feeds, completedAt }: TaskDetail): string {
   if (completedAt === null && feeds.unfinished > 0) {
-    return feeds.unfinished === 1 ? "1 waits for this" : `${count(feeds.unfinished)} wait for this`;
+    const number =
+      feeds.unfinished === feeds.total ? count(feeds.total) : `${count(feeds.unfinished)} of ${count(feeds.total)}`;
+    return `${number} ${feeds.unfinished === 1 ? "waits" : "wait"} for this`;
   }
   return `${plural(feeds.total, "task")} ${feeds.total === 1 ? "depends" : "depend"} on it`;
 }

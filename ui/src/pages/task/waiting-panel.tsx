@@ -19,6 +19,8 @@ import { useSession } from "@/hooks/use-session";
 import { Countdown } from "@/pages/task/countdown";
 import { LinkedTasks } from "@/pages/task/linked-tasks";
 
+const SHOWN_TASKS = 5;
+
 type Cause = WaitingReason["cause"];
 
 const LOOKS: Record<Cause, { title: string; icon: LucideIcon }> = {
@@ -78,9 +80,12 @@ function Reason({ reason, task }: { reason: WaitingReason; task: TaskDetail }) {
   );
 }
 
-/** Those that are not over come first; of very many the first are told, which may be over. */
+/** Some of them: the card of the flow has the list. Those that are not over come first; of very many the first are told,
+ * which may be over. */
 function Awaited({ task: { parents, waits } }: { task: TaskDetail }) {
-  const left = parents.tasks.filter(({ status }) => status !== "completed" && status !== "cancelled").slice(0, waits);
+  const left = parents.tasks
+    .filter(({ status }) => status !== "completed" && status !== "cancelled")
+    .slice(0, Math.min(waits, SHOWN_TASKS));
   return <LinkedTasks label="Still to end" tasks={left} total={waits} />;
 }
 

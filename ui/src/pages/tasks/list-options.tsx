@@ -38,6 +38,11 @@ export function ListOptions({ columns, onColumns, sorting }: ListOptionsProps) {
         }
       >
         <MenuLabel>Shown of each task, beside ID, type and status</MenuLabel>
+        {columns === USUAL && (
+          <div className="hidden min-[54rem]:max-xl:block">
+            <MenuLabel>This window has no room for some of them.</MenuLabel>
+          </div>
+        )}
         {COLUMN_IDS.map((id) => (
           <MenuCheck
             key={id}
@@ -48,7 +53,7 @@ export function ListOptions({ columns, onColumns, sorting }: ListOptionsProps) {
           </MenuCheck>
         ))}
         <MenuSeparator />
-        <MenuItem onSelect={() => onColumns(USUAL)}>As usual</MenuItem>
+        <MenuItem onSelect={() => onColumns(USUAL)}>The usual columns</MenuItem>
       </Menu>
     </>
   );

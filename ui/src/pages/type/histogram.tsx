@@ -55,7 +55,10 @@ export function Histogram({ title, what, times, children }: HistogramProps) {
           </dl>
           <ul aria-label={`${title}, by length`} className="space-y-0.5">
             {bars.map((bar) => (
-              <li key={bar.label} className="grid grid-cols-[6.5rem_minmax(0,1fr)_5.5rem] items-center gap-3 text-xs">
+              <li
+                key={bar.label}
+                className="grid grid-cols-[6.5rem_minmax(0,1fr)_3.5rem_3rem] items-center gap-x-2 text-xs"
+              >
                 <span className="whitespace-nowrap text-dim">{bar.label}</span>
                 <span className="h-3.5" aria-hidden="true">
                   {bar.count > 0 && (
@@ -65,9 +68,8 @@ export function Histogram({ title, what, times, children }: HistogramProps) {
                     />
                   )}
                 </span>
-                <span className="whitespace-nowrap text-right">
-                  {count(bar.count)} <span className="text-dim">{percent(bar.count / times.count)}</span>
-                </span>
+                <span className="text-right">{count(bar.count)}</span>
+                <span className="text-right text-dim">{percent(bar.count / times.count)}</span>
               </li>
             ))}
           </ul>

@@ -76,7 +76,9 @@ function Strip({ steps }: { steps: readonly Step[] }) {
       </svg>
       <figcaption className="mt-1 flex flex-wrap justify-between gap-x-4 text-dim text-xs">
         <span>{first && stepLabel(first)}</span>
-        <span className="max-sm:sr-only">completed, retried and failed in each step, at most {count(most)}</span>
+        <span className="max-sm:order-first max-sm:w-full">
+          completed, retried, failed per step, at most {count(most)}
+        </span>
         <span>{last && stepLabel(last)}</span>
       </figcaption>
     </figure>

@@ -67,13 +67,10 @@ function Tasks({ label, tasks, note, empty }: TasksProps) {
       <p className="border-b px-4 py-2 text-dim text-xs">{note}</p>
       <ul aria-label={label} className="divide-y">
         {tasks.map((task) => (
-          <li key={task.id} className="flex items-center gap-x-2 px-4 py-1 sm:gap-x-3">
+          <li key={task.id} className="flex flex-wrap items-center gap-x-1.5 px-3 py-1 sm:gap-x-3 sm:px-4">
             <IdCell task={task} />
             <StatusBadge status={task.status} nextRetryAt={task.nextRetryAt ?? null} />
-            <RelativeTime
-              at={task.completedAt ?? task.createdAt}
-              className="min-w-0 grow text-dim text-xs leading-tight"
-            />
+            <RelativeTime at={task.completedAt ?? task.createdAt} className="grow whitespace-nowrap text-dim text-xs" />
             <span className="whitespace-nowrap font-medium" data-ran={task.runMs ?? ""}>
               {task.runMs == null ? "" : length(task.runMs)}
             </span>

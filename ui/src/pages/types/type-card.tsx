@@ -11,7 +11,7 @@ export const TypeCard = memo(function TypeCard(props: TypeProps) {
         <div className="min-w-0">
           <TypeName type={type} />
         </div>
-        {props.mayOperate && <Pause {...props} />}
+        {props.mayOperate && <Pause {...props} text="Pause" />}
       </div>
       <dl className="grid grid-cols-3 gap-x-2 gap-y-1.5 sm:grid-cols-5 md:grid-cols-9">
         {figuresOf(type).map((figure) => (

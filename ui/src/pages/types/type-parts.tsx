@@ -36,9 +36,8 @@ export function TypeName({ type }: { type: TaskType }) {
   );
 }
 
-/** Its queue, whether it is paused, and whether nobody works on it. */
+/** Its queue, whether it is paused, and whether tasks wait that nobody works on: how many, its figures say. */
 export function TypeState({ type }: { type: TaskType }) {
-  const waiting = type.counts.pending + type.counts.waiting;
   return (
     <>
       {type.queue && type.queue !== "default" && (
@@ -56,7 +55,7 @@ export function TypeState({ type }: { type: TaskType }) {
       {isStranded(type) && (
         <p className="flex items-start gap-1 text-failed text-xs">
           <TriangleAlert className="mt-0.5 size-3.5 shrink-0" aria-hidden="true" />
-          No live worker handles it, and {waiting === 1 ? "1 waits" : `${count(waiting)} wait`}.
+          No live worker
         </p>
       )}
     </>
@@ -107,7 +106,8 @@ export function Limits({ type, mayOperate, onLimits, none = "none" }: TypeProps 
   );
 }
 
-export function Pause({ type, mayOperate }: { type: TaskType; mayOperate: boolean }) {
+/** `text`: what stands beside the switch, where no header says what it does. */
+export function Pause({ type, mayOperate, text }: { type: TaskType; mayOperate: boolean; text?: string }) {
   const name = escapeText(type.type).slice(0, 60);
   const set = useAction(
     (paused: boolean) => setType(type.type, { paused }),
@@ -116,7 +116,13 @@ export function Pause({ type, mayOperate }: { type: TaskType; mayOperate: boolea
   );
   const paused = set.isPending ? set.variables : type.paused;
   return mayOperate ? (
-    <Switch label={`Pause ${name}`} checked={paused} busy={set.isPending} onChange={(value) => set.mutate(value)} />
+    <Switch
+      label={`Pause ${name}`}
+      text={text}
+      checked={paused}
+      busy={set.isPending}
+      onChange={(value) => set.mutate(value)}
+    />
   ) : (
     <span className={paused ? "" : "text-faint"}>{paused ? "yes" : "no"}</span>
   );

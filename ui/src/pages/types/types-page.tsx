@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { ArrowDown, ArrowUp, Shapes } from "lucide-react";
+import { ArrowDown, ArrowUp } from "lucide-react";
 import { useCallback, useState } from "react";
 import { typesQuery } from "@/api/queries";
 import { Card } from "@/components/card";
@@ -12,6 +12,7 @@ import { HeaderCell, Table } from "@/components/table";
 import { useMedia } from "@/hooks/use-media";
 import { useSession } from "@/hooks/use-session";
 import { LimitsDialog } from "@/pages/types/limits-dialog";
+import { NoTypes } from "@/pages/types/no-types";
 import {
   COLUMNS,
   type Column,
@@ -85,9 +86,7 @@ export function TypesPage() {
         ) : !data ? (
           <Loading />
         ) : all.length === 0 ? (
-          <EmptyState icon={Shapes} title="No task types are known yet" command="tasklib serve app.tasks">
-            A type shows up with its first task, with a worker that handles it, or when the server loads its module.
-          </EmptyState>
+          <NoTypes />
         ) : shown.length === 0 ? (
           <EmptyState title="No type has this in its name" />
         ) : narrow ? (

@@ -24,7 +24,10 @@ export const WorkerCard = memo(function WorkerCard({ worker }: { worker: Worker 
       <p className="text-dim text-xs">
         <SafeText text={worker.hostname} max={60} /> · pid {worker.pid} · started <RelativeTime at={worker.startedAt} />
       </p>
-      <Queues queues={worker.queues} />
+      <p className="flex gap-1.5 text-xs">
+        <span className="text-dim">{worker.queues.length === 1 ? "queue" : "queues"}</span>
+        <Queues queues={worker.queues} />
+      </p>
       <Types types={worker.types} />
     </li>
   );
