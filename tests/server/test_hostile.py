@@ -2,6 +2,7 @@
 
 import json
 import re
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -135,8 +136,8 @@ async def test_hostile_text_stays_text(memory_engine: Engine, monkeypatch: pytes
             for path in (f"/api/tasks/{task_id}", "/api/tasks", "/api/tasks/stats", "/api/types", "/api/controls")
         ]
         audit = await client.get("/api/audit")
-        workers = await client.get("/api/workers")
-    for answer in (*answers, audit, workers):
+        workers = [await client.get(f"/api/workers{which}") for which in ("", f"/{quote(EVIL, safe='')}")]
+    for answer in (*answers, audit, *workers):
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert json.dumps(EVIL)[1:-1] in json.dumps(answer.json()), "as it is: whoever shows it has to take care"
