@@ -266,7 +266,7 @@ def _camel(key: str) -> str:
 
 def _said(task: Task, options: dict[str, Any]) -> str:
     """All that a submit says, for comparison."""
-    due = task.scheduled_at if task.scheduled_at != task.created_at else None
+    due: Any = task.scheduled_at if task.scheduled_at != task.created_at else None
     if "run_at" not in options and due is not None:  # due so long after the submit, or at the end of all days
         due = due.year > 9000 or round((due - task.created_at).total_seconds(), 3)
     links = (task.after, task.waits, task.unique_key, task.unique_until)

@@ -224,7 +224,7 @@ def test_how_it_waits_for_nothing(court: Court, on: Any):
 
 def test_more_children_than_there_may_be(court: Court, people: People):
     many = [uuid4() for _ in range(FLOW_FEEDS_LIMIT + 1)]
-    apis = [court.house.submit_task, court.house.by_manager, court.house.by_remote, court.house.by_rest]
+    apis: list[Submit] = [court.house.submit_task, court.house.by_manager, court.house.by_remote, court.house.by_rest]
     assert court.agrees(apis, "fine", {"before": many}) == "invalid_option"
 
 
