@@ -1,14 +1,17 @@
 """The queue behind the command line, by its other side, and tasks to put into it."""
 
 import asyncio
+from collections.abc import Sequence
 from uuid import UUID
 
 from tasklib import Config, RetryPolicy, Task, task
 from tasklib.core.options import SubmitOptions
+from tasklib.core.outputs import pointer
 from tasklib.core.registry import Registry, TaskOptions
-from tasklib.engine import bulk
+from tasklib.engine import bulk, flows
 from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
+from tasklib.engine.flows import Part
 from tasklib.engine.submission import Call
 from tasklib.stores.values import AuditEntry, AuditFilter, Filter
 from tasklib.testing.drain import drain
@@ -85,6 +88,19 @@ class Queue:
         task_id = self.submit(name, options=None, **kwargs)
         self.drain()
         return task_id
+
+    def flow(self, name: str, places: Sequence[str]) -> tuple[str, str]:
+        """A flow of this name, and a task of it that gets the result of its first at these places of its payload."""
+
+        async def work() -> tuple[str, str]:
+            inputs = {pointer([place]): "first" for place in places}
+            calls = {ref: Call(ref, {}, unknown=TaskOptions()) for ref in ("first", "second")}
+            parts = [Part("first", calls["first"]), Part("second", calls["second"], inputs=inputs)]
+            batch = await flows.put_together(self._engine, parts, name=name)
+            await self._engine.insert(batch.tasks)
+            return str(batch.ids["first"]), str(batch.ids["second"])
+
+        return asyncio.run(work())
 
     def audit(self) -> list[AuditEntry]:
         """What is in the trail, newest first, a mass action as one."""

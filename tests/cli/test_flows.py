@@ -111,7 +111,7 @@ def test_a_task_that_waits_is_submitted(cli: Cli, queue: Queue):
     assert (found.waits, found.after) == (1, {"on": "end", "parents": [first]})
     for words, told in (
         (["--after", str(uuid4())], "after"),
-        (["--after", "x"], "is not a task id"),
+        (["--after", "x"], "after takes handles or ids of tasks, got 'x'"),
         (["--after", first, "--on", "never"], "on must be 'success' or 'end'"),
         (["--on", "end"], "give after"),
     ):

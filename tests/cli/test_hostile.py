@@ -74,6 +74,26 @@ def test_nothing_of_the_corpus_is_printed(cli: Cli, queue: Queue):
         assert "geheim" not in ran.out + ran.err
 
 
+def test_nothing_of_the_corpus_is_printed_of_flows_and_schedules(cli: Cli, queue: Queue):
+    texts = [*SECRET_URLS, *SECRET_TEXTS]
+    payload = json.dumps({"texts": texts, **dict.fromkeys(SECRET_NAMES, "geheim"), **dict.fromkeys(texts, 1)})
+    add = ("schedule", "add", "s", "x", "--payload", payload, "--tag", f"x={texts[0]}")
+    every = ("--every", "1h")
+    outputs = [cli(*add, *every, *form) for form in ((), ("--json",))]
+    outputs += [cli("schedule", "trigger", "s"), cli("schedule", "pause", "s", "--json"), cli("schedule", "show", "no")]
+    outputs += [cli("schedule", *what, *form) for what in (["show", "s"], ["list"]) for form in ((), ("--json",))]
+    outputs += [cli(*add, "--cron", text) for text in texts[:3]] + [cli(*add, *every, "--timezone", texts[0])]
+    flows = [queue.flow(name, texts) for name in texts if len(name) <= 255]
+    outputs += [cli("flow", "list", *form) for form in ((), ("--json",))]
+    for flow_id, child in flows[-3:]:
+        for form in ((), ("--json",)):
+            outputs += [cli("flow", "show", flow_id, *form), cli("show", child, *form)]
+        outputs += [cli("flow", "cancel", flow_id, "--yes", "--json"), cli("show", child)]
+    for ran in outputs:
+        assert "geheim" not in ran.out + ran.err, ran
+    assert all(ran.out for ran in outputs[-4:]), "there was something to be seen"
+
+
 def test_values_under_secret_keys_are_masked(cli: Cli, queue: Queue):
     payload = {"user": "ada", "password": "geheim", "deep": [{"api_key": "geheim", "accessToken": "geheim"}]}
     task_id = cli("submit", "x", "--payload", json.dumps(payload), "--tag", "auth_token=geheim").out.strip()

@@ -22,6 +22,7 @@ from tasklib.core.alerts import (
     look,
     trying,
 )
+from tests.secrets import SECRET_TEXTS, SECRET_URLS
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 SEEN = Seen(
@@ -69,6 +70,17 @@ def rule(**fields: object) -> AlertRule:
 def test_what_a_rule_finds(fields: dict[str, object], holds: bool, text: str):
     reading = look(rule(**fields), SEEN)
     assert (reading.breached, text in reading.text) == (holds, True), reading
+
+
+@pytest.mark.parametrize("name", [text for text in (*SECRET_URLS, *SECRET_TEXTS) if len(text) <= 255])
+def test_nothing_of_the_corpus_is_told(name: str):
+    """Names of types and of schedules are anybody's words."""
+    seen = Seen(oldest_due={name: 400.0}, attempts={300.0: {name: Attempts(10, 8)}}, live=[()], failing=[name])
+    for fields in ({"when": "backlog_age", "above": 10}, {"when": "failure_rate", "above": 0.1}):
+        assert "geheim" not in look(rule(**fields), seen).text
+    for condition in ("no_worker", "failed_schedule"):
+        reading = look(rule(when=condition), seen)
+        assert (reading.breached, "geheim" in reading.text) == (True, False)
 
 
 def test_what_a_name_hides_is_masked():

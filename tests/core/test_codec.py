@@ -13,6 +13,10 @@ from hypothesis import strategies as st
 from tasklib.core import codec
 from tasklib.core.codec import MAX_BYTES, MAX_DEPTH, MAX_DIGITS, decode, encode, vet, vet_all
 from tasklib.core.errors import InvalidValue
+from tasklib.core.redact import mask_text
+from tests.secrets import SECRET_TEXTS, SECRET_URLS
+
+LINES = "password='" + "geheim\n" * 2000 + "'"
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -320,6 +324,33 @@ class TestClipError:
         clipped = codec.clip_error(text, limit)
         assert len(clipped.encode()) <= limit
         assert codec.text_problem(clipped) is None
+
+    def test_of_a_huge_error_no_more_is_searched_for_secrets_than_is_kept(self, monkeypatch: pytest.MonkeyPatch):
+        searched: list[int] = []
+
+        def counted(text: str) -> str:
+            searched.append(len(text))
+            return mask_text(text)
+
+        monkeypatch.setattr(codec, "mask_text", counted)
+        clipped = codec.clip_error("BEGIN" + "key = 'value', " * 700_000 + "END")
+        assert sum(searched) < 400_000
+        assert (len(clipped), clipped[:5], clipped[-3:], clipped.count("... cut ...")) == (16 * 1024, "BEGIN", "END", 1)
+
+    @pytest.mark.parametrize("secret", [*SECRET_URLS, *SECRET_TEXTS, LINES])
+    def test_no_half_of_a_secret_is_left_of_a_huge_error(self, secret: str):
+        """Wherever a cut goes through it, it is masked as if all of the text had been."""
+        limit, filler = 1000, "at 12:30 in f(x)\n" * 8_000
+        edge = limit + 2 * codec._MARGIN
+        for beside in (20, 600, edge - 5):
+            text = f"{filler[:beside]} {secret} {filler} {secret} {filler[:beside]}"
+            clipped, whole = codec.clip_error(text, limit), mask_text(text)
+            assert "geheim" not in clipped
+            assert clipped.startswith(whole[: limit // 5])
+            assert clipped.endswith(whole[-limit // 2 :])
+        # What a mask makes shorter brings what lies behind it nearer to the end.
+        large = f"password={'geheim' * (edge // 6)}"[: edge - 30]
+        assert "geheim" not in codec.clip_error(f"x {large} {secret} {filler} {secret} {large} x", limit)
 
     def test_beginning_and_end_are_kept(self):
         clipped = codec.clip_error("BEGIN" + "é" * 100_000 + "END")

@@ -59,6 +59,20 @@ MASKS = (
         put="_storable(text)",
     ),
     one(
+        "a huge error is masked before it is cut, as far as it is kept",
+        "core/codec.py",
+        "mask_text(text[-edge:])[_MARGIN:]",
+        "tests/core/test_codec.py::TestClipError::test_no_half_of_a_secret_is_left_of_a_huge_error",
+        put="text[-limit:]",
+    ),
+    one(
+        "a huge error: what half a secret may be in is not kept",
+        "core/codec.py",
+        "mask_text(text[-edge:])[_MARGIN:]",
+        "tests/core/test_codec.py::TestClipError::test_no_half_of_a_secret_is_left_of_a_huge_error",
+        put="mask_text(text[-edge:])",
+    ),
+    one(
         "a password holds any number of @",
         REDACT,
         'text.rfind("@", start, end)',

@@ -2,6 +2,8 @@
 
 import json
 import re
+from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -77,6 +79,46 @@ async def test_nothing_of_the_corpus_leaves_through_the_api(quick: httpx.AsyncCl
         assert "geheim" not in answer.text, answer.text[max(0, answer.text.find("geheim") - 300) :][:400]
 
 
+async def test_nothing_of_the_corpus_leaves_with_flows_and_schedules(quick: httpx.AsyncClient, memory_engine: Engine):
+    texts = [*SECRET_URLS, *SECRET_TEXTS]
+    keys = dict.fromkeys(SECRET_NAMES, "geheim")
+    payload = {"texts": texts, **keys, **dict.fromkeys(texts, 1)}
+    options = {"tags": {"texts": texts, **keys}}
+    timed = {"type": "t", "payload": payload, "options": options, "every": 900}
+    answers = [
+        await quick.put("/api/schedules/s", json=timed),
+        await quick.put("/api/schedules/s", json={"cron": "@daily"}),
+        await quick.post("/api/schedule-preview", json={"cron": texts[0][:100]}),
+        *[await quick.put("/api/schedules/s", json={**timed, "timezone": text}) for text in texts],
+        *[await quick.put("/api/schedules/s", json={**timed, "options": {text: 1}}) for text in texts],
+        *[await quick.post(f"/api/schedules/s/{action}") for action in ("pause", "trigger", "resume")],
+    ]
+    # Where results go is named by the keys of a payload, which are anybody's words.
+    named = [text for text in texts if len(text) <= 255]
+    parent = {"ref": "raw", "type": "raw", "payload": payload, "options": options}
+    inputs = {f"/{text.replace('~', '~0').replace('/', '~1')}": "raw" for text in texts}
+    made: Any = None
+    for name in named:
+        child = {"ref": "child", "type": "child", "payload": payload, "inputs": inputs, "options": options}
+        made = (await quick.post("/api/flows", json={"name": name, "tasks": [parent, child]})).json()
+        answers.append(await quick.get(f"/api/flows/{made['id']}"))
+    ids = made["tasks"]
+    for task_id in ids.values():
+        answers.append(await quick.get(f"/api/tasks/{task_id}"))
+        answers.append(await quick.post(f"/api/tasks/{task_id}/cancel"))
+    for place, text in zip(inputs, texts, strict=True):
+        lost = {"ref": "b", "type": "t", "payload": {}, "inputs": {place + "/x": "raw"}}
+        answers.append(await quick.post("/api/flows", json={"tasks": [parent, lost]}))
+        answers.append(await quick.post("/api/flows", json={"tasks": [{**parent, "after": [text[:255]]}]}))
+        single = {"type": "t", "payload": {}, "options": {"inputs": {place + "/x": ids["raw"]}}}
+        answers.append(await quick.post("/api/tasks", json=single))
+    paths = ["api/schedules", "api/schedules/s", "api/flows", "api/tasks?fields=payload", "api/audit", "metrics"]
+    answers += [await quick.get(f"/{path}") for path in [*paths, "api/tasks/export?format=csv"]]
+    assert {answer.status_code for answer in answers[-7:]} == {200}
+    for answer in answers:
+        assert "geheim" not in answer.text, answer.text[max(0, answer.text.find("geheim") - 300) :][:400]
+
+
 async def test_hostile_text_stays_text(memory_engine: Engine, monkeypatch: pytest.MonkeyPatch):
     """In JSON, in a stream of events, in metrics and in the audit trail: nothing is added, nothing ends early."""
     monkeypatch.setattr(feeds, "READ_SECONDS", 0.02)
@@ -96,8 +138,8 @@ async def test_hostile_text_stays_text(memory_engine: Engine, monkeypatch: pytes
             for path in (f"/api/tasks/{task_id}", "/api/tasks", "/api/tasks/stats", "/api/types", "/api/controls")
         ]
         audit = await client.get("/api/audit")
-        workers = await client.get("/api/workers")
-    for answer in (*answers, audit, workers):
+        workers = [await client.get(f"/api/workers{which}") for which in ("", f"/{quote(EVIL, safe='')}")]
+    for answer in (*answers, audit, *workers):
         assert answer.headers["content-type"] == "application/json"
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert json.dumps(EVIL)[1:-1] in json.dumps(answer.json()), "as it is: whoever shows it has to take care"

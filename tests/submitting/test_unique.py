@@ -109,7 +109,7 @@ async def test_over_http_and_by_the_manager(sqlite_url: str):
         for unique, field, text in (
             ({"until": "started", "conflict": "replace", "seconds": 5, "atMost": 2}, "atMost", "at least seconds"),
             ({"until": "elapsed"}, "seconds", "takes seconds"),
-            ({"seconds": 0, "until": "elapsed"}, "seconds", "more than 0"),
+            ({"seconds": 0, "until": "elapsed"}, "seconds", "greater than 0"),
             ({"until": "later"}, "until", "started"),
             ({"key": ""}, "key", "1"),
             ({"key": "x" * 256}, "key", "255"),

@@ -71,13 +71,21 @@ async def test_nothing_runs_and_nothing_hides(sqlite_url: str, tmp_path: Path, p
         of_flow = flow_of(site)
         tasks = await filled(site)
         await site.sign_in(page, made.data["token"])
-        pages = ["/tasks", "/tasks?q=error%3Ascript", *(f"/tasks/{each}" for each in tasks.values()), *of_flow]
-        for path in (*pages, "/stats", "/workers", "/types", "/schedules", "/nowhere/<img src=x onerror=window.hit=8>"):
-            await page.goto(f"{site.url}{path}")
-            if "nowhere" not in path and "?q" not in path:
-                await expect(page.get_by_text("<img src=x").filter(visible=True).first).to_be_visible()
+
+        async def look(path: str) -> None:
+            await expect(page.get_by_text("<img src=x").filter(visible=True).first).to_be_visible()
             assert await page.evaluate("window.hit") is None, path
             assert await page.locator(MADE).count() == 0, path
             shown = await page.locator("body").inner_text() + await page.title()
             assert not set(shown) & UNSAFE, path
+
+        of_tasks = [f"/tasks/{each}" for each in tasks.values()]
+        name, word = quote(EVIL, safe=""), quote(MARKUP[:28], safe="")
+        asked = ["/tasks", f"/tasks?q=error%3A{word}", f"/tasks?q=type%3A%22{word}", f"/tasks?q={word}"]
+        named = [f"/types/{name}", f"/types/{name}?range={word}", f"/workers/{name}", f"/new?copyOf={tasks['fail']}"]
+        asked += ["/audit", f"/audit?actor={name}", f"/new?type={name}", f"/api/docs?q={word}"]
+        wide = ["/stats", "/workers", "/types", "/schedules", "/nowhere/<img src=x onerror=window.hit=8>"]
+        for path in (*asked, *of_tasks, *of_flow, *named, *wide):
+            await page.goto(f"{site.url}{path}")
+            await look(path)
     assert opened == []

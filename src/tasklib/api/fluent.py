@@ -16,7 +16,7 @@ from tasklib.api.sync import run_sync
 from tasklib.core.cron import Timing
 from tasklib.core.durations import Seconds, WholeSeconds
 from tasklib.core.errors import InvalidConfig, InvalidOption
-from tasklib.core.options import check_name
+from tasklib.core.options import check_awaited, check_name
 from tasklib.core.registry import payload_model
 from tasklib.engine.config import Config
 from tasklib.engine.default import check_held, held_engine
@@ -112,7 +112,8 @@ class TypeContext(Generic[P]):
     ) -> tuple[TypeContext[Any], Call]:
         if not self.ids:
             raise InvalidOption("then: nothing was added that it could wait for", field="after")
-        own = [id for each in options if each is not None for id in each.get("after") or ()]
+        given = [each["after"] for each in options if each is not None and each.get("after") is not None]
+        own = [task for each in given for task in check_awaited(each, "after")]
         following = TypeContext[Any](self._queue, type_name)
         return following, self._queue.call(type_name, payload, None, *options, {"after": [*self.ids, *own]})
 

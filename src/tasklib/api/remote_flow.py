@@ -18,7 +18,7 @@ from tasklib.core import codec
 from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import FlowNotSent, InvalidOption, TaskLibError, WaitTimeout
 from tasklib.core.flows import FlowSummary
-from tasklib.core.options import check_awaited, check_key, check_name, check_on
+from tasklib.core.options import check_awaited, check_key, check_name, check_on, check_waits
 from tasklib.core.outputs import Output, TaskReference, taken_out
 from tasklib.core.task import Task
 
@@ -162,12 +162,14 @@ class RemoteFlowBlock(RemoteFlow):
         if given.get("before") is not None:
             raise InvalidOption("before: not inside a flow: say after= of the other task", field="before")
         plain, inputs = taken_out(payload)
+        on = None if on is None else check_on(on)
+        check_waits(on, after, inputs)
         task = RemoteFlowTask(self, f"{len(self._parts)} {name}"[:255])
         part: dict[str, Any] = {
             "ref": task.ref,
             "type": name,
             "after": [self._named(each) for each in _awaited(after)],
-            "on": None if on is None else check_on(on),
+            "on": on,
             "inputs": {place: self._named(each) for place, each in inputs.items()},
         }
         text = codec.encode(plain, field="payload")

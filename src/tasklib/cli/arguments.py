@@ -12,6 +12,7 @@ import typer
 from tasklib.cli import completion
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput, InvalidOption
+from tasklib.core.ids import as_task_id
 from tasklib.core.task import TaskState
 from tasklib.stores.values import Filter
 
@@ -20,8 +21,8 @@ PAIR_HELP = "key=text, or key:=JSON for numbers, lists and the like"
 
 def task_id(text: str) -> UUID:
     try:
-        return UUID(text)
-    except ValueError:
+        return as_task_id(text)
+    except InvalidInput:
         raise typer.BadParameter(
             f"{text!r:.60} is not a task id; ids are UUIDs, as `tasklib list` prints them"
         ) from None

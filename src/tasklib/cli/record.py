@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tasklib.cli.output import STATE_STYLES, Column, plain, styled
 from tasklib.cli.times import absolute, relative, span
+from tasklib.core.outputs import masked_place
 from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, last_line
 from tasklib.engine.linked import Linked
@@ -26,6 +27,8 @@ def record(task: Task, redact: Redact) -> dict[str, Any]:
     values = {field.name: getattr(task, field.name) for field in fields(task)}
     for name in _USERS_OWN:
         values[name] = redact(values[name])
+    if isinstance(values["after"], dict) and isinstance(values["after"].get("inputs"), dict):
+        values["after"]["inputs"] = {masked_place(path): each for path, each in values["after"]["inputs"].items()}
     return {**values, "attempts": task.attempts, "max_attempts": task.max_attempts}
 
 

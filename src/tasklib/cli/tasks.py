@@ -6,7 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 from uuid import UUID
 
 import typer
@@ -40,7 +40,7 @@ from tasklib.core.errors import InvalidInput, InvalidOption
 from tasklib.core.options import SubmitOptions, check_options
 from tasklib.core.registry import TaskType, default_registry
 from tasklib.core.task import Task, has_result, is_terminal, last_line
-from tasklib.core.unique import Unique, debounce, throttle
+from tasklib.core.unique import Unique
 from tasklib.engine.engine import Engine
 from tasklib.engine.linked import Linked, linked
 from tasklib.engine.repeating import SAME, repeat
@@ -96,10 +96,8 @@ def submit(
         typer.Option("--key", "-k", metavar="TEXT", help="Idempotency key: submits with the same key make one task."),
     ] = None,
     after: Annotated[
-        list[UUID] | None,
-        typer.Option(
-            parser=task_id, metavar="ID", help="Wait for this task; may be given several times.", show_default=False
-        ),
+        list[str] | None,
+        typer.Option(metavar="ID", help="Wait for this task; may be given several times.", show_default=False),
     ] = None,
     on: Annotated[
         str | None,
@@ -375,16 +373,21 @@ def _unique(
     at_most: float | None,
     throttle_for: float | None,
 ) -> Unique | None:
+    """What is said beside --debounce and --throttle must fit what they stand for."""
     if key is None:
-        if until or replace or debounce_for is not None or at_most is not None or throttle_for is not None:
+        if replace or any(each is not None for each in (until, debounce_for, at_most, throttle_for)):
             raise typer.BadParameter("--until, --replace, --debounce, --at-most and --throttle take --unique")
         return None
-    if throttle_for is not None:
-        return throttle(key, throttle_for)
-    if debounce_for is not None:
-        return debounce(key, debounce_for, at_most)
-    conflict: Literal["join", "replace"] = "replace" if replace else "join"
-    return Unique(key, until=cast(Any, until or "finished"), conflict=conflict, at_most=at_most)
+    if throttle_for is not None and debounce_for is not None:
+        raise typer.BadParameter("--debounce or --throttle, not both")
+    usual = "elapsed" if throttle_for is not None else "started" if debounce_for is not None else "finished"
+    return Unique(
+        key,
+        until=cast(Any, usual if until is None else until),
+        conflict="replace" if replace or debounce_for is not None else "join",
+        seconds=debounce_for if throttle_for is None else throttle_for,
+        at_most=at_most,
+    )
 
 
 def payload_of(text: str | None, words: list[str] | None) -> Any:

@@ -20,6 +20,10 @@ MAX_DIGITS = 4300
 """Integers are kept exactly up to this many digits, the most that Python itself turns into text."""
 ERROR_LIMIT = 16 * 1024
 
+_CUT = "\n... cut ...\n"
+_MARGIN = 32 * 1024
+"""Characters beside a cut that are masked and dropped. No secret is half as long."""
+
 _TOO_LONG = 10**MAX_DIGITS
 # A number that a database may hand back in another notation: with an exponent, or negative zero. What looks a little
 # like the first is found in a quarter of the time.
@@ -93,12 +97,17 @@ def check_keys(value: Any, *, field: str) -> None:
 
 def clip_error(text: str, limit: int = ERROR_LIMIT) -> str:
     """An error text that any backend can hold: no NUL, no lone surrogates, at most `limit` bytes, its end kept."""
+    edge = limit + 2 * _MARGIN
+    if len(text) > 2 * edge:
+        # To search megabytes for secrets holds the interpreter for a second. So the middle goes first; and once the
+        # rest is masked, all that may hold half a secret, which is not known for one.
+        text = mask_text(text[:edge])[:-_MARGIN] + _CUT + mask_text(text[-edge:])[_MARGIN:]
     data = _storable(text)
     if len(data) > limit:
         data = _storable(mask_text(text))  # half a password would not be known for one
     if len(data) <= limit:
         return data.decode()
-    mark = b"\n... cut ...\n"
+    mark = _CUT.encode()
     head = (limit - len(mark)) // 4
     tail = limit - len(mark) - head
     return (data[:head] + mark + data[-tail:]).decode("utf-8", "ignore")

@@ -12,7 +12,7 @@ from tasklib.core import codec
 from tasklib.core.checks import INT32, KEY_LIMIT, check_delay, check_text, check_whole, shown
 from tasklib.core.durations import Seconds, WholeSeconds, in_seconds
 from tasklib.core.errors import InvalidInput, InvalidOption
-from tasklib.core.flows import On
+from tasklib.core.flows import FLOW_FEEDS_LIMIT, On
 from tasklib.core.ids import as_task_id
 from tasklib.core.outputs import Awaited, Output, TaskReference
 from tasklib.core.retry import RetryPolicy
@@ -59,7 +59,7 @@ class SubmitOptions(CommonOptions, total=False):
 def check_options(given: Mapping[str, Any]) -> SubmitOptions:
     """The options that were given, by the names of NewTask and as it takes them; Nones are left out."""
     refuse_unknown(given, SubmitOptions.__optional_keys__)
-    checked = {name: _CHECKS[name](value) for name, value in given.items() if value is not None}
+    checked = {name: check(given[name]) for name, check in _CHECKS.items() if given.get(name) is not None}
     if "delay_seconds" in checked and "run_at" in checked:
         raise InvalidOption("give delay_seconds or run_at, not both", field="run_at")
     return cast(SubmitOptions, checked)
@@ -94,6 +94,21 @@ def check_awaited(value: object, field: str) -> tuple[TaskReference | UUID, ...]
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping, Output)):
         raise InvalidOption(f"{field} must be a list of handles or ids of tasks, got {shown(value)}", field=field)
     return tuple(_reference(each, field) for each in value)
+
+
+def check_before(value: object) -> tuple[TaskReference | UUID, ...]:
+    found = check_awaited(value, "before")
+    if len(found) > FLOW_FEEDS_LIMIT:
+        text = f"before: at most {FLOW_FEEDS_LIMIT} tasks can wait for one, got {len(found)}"
+        raise InvalidOption(text, field="before")
+    return found
+
+
+def check_waits(on: object, after: object, inputs: object) -> None:
+    """How it waits can be said of what waits for something. An empty list of tasks is something: it may have been
+    longer."""
+    if on is not None and after is None and not inputs:
+        raise InvalidOption("on: says how it runs after other tasks; give after=[...]", field="on")
 
 
 def _reference(value: Any, field: str) -> TaskReference | UUID:
@@ -156,19 +171,20 @@ def _checked_tags(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 _CHECKS: dict[str, Callable[[Any], Any]] = {
-    "timeout_seconds": check_timeout,
+    "max_retries": check_max_retries,
     "priority": check_priority,
     "tags": _checked_tags,
+    "timeout_seconds": check_timeout,
+    "delay_seconds": check_delay,
+    "run_at": check_run_at,
     "idempotency_key": check_key,
     "unique": check_unique,
     "after": lambda value: check_awaited(value, "after"),
     "on": check_on,
-    "before": lambda value: check_awaited(value, "before"),
-    "delay_seconds": check_delay,
-    "run_at": check_run_at,
-    "max_retries": check_max_retries,
+    "before": check_before,
     "retry": check_retry,
 }
+"""In this order, that of the REST API, however they were given: of several that are wrong, all APIs name the same."""
 
 OPTION_NAMES = frozenset({*_CHECKS, "connection"})
 RESERVED = OPTION_NAMES - {"retry"}

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tasklib.core.codec import MAX_DEPTH
 from tasklib.core.errors import InvalidInput, InvalidOption, TaskLibError
+from tasklib.core.redact import mask_text
 
 
 class TaskReference(Protocol):
@@ -90,6 +91,12 @@ def pointer(place: Sequence[str | int]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in place)
 
 
+def masked_place(place: str) -> str:
+    """A pointer for people to read. Its parts are keys of a payload: a URL in one is not known while it is escaped."""
+    parts = place.split("/")
+    return pointer([mask_text(part.replace("~1", "/").replace("~0", "~")) for part in parts])[1:]
+
+
 def place_of(pointer: str) -> list[str]:
     """Raises InvalidOption."""
     if pointer and not pointer.startswith("/"):
@@ -155,4 +162,5 @@ def _index(found: Sequence[Any], part: str, pointer: str) -> int:
 
 
 def _no_place(pointer: str, reason: str) -> InvalidOption:
-    return InvalidOption(f"inputs: {pointer!r:.120} names no place in the payload: {reason}", field="inputs")
+    where = masked_place(pointer)
+    return InvalidOption(f"inputs: {where!r:.120} names no place in the payload: {reason}", field="inputs")

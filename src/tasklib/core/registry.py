@@ -269,6 +269,8 @@ def define(function: Callable[..., Any], *, name: str | None, options: TaskOptio
         raise TaskDefinitionError(f"@task goes on a function, not on {function!r:.80}")
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TaskDefinitionError(f"{label}: a generator cannot be a task; return a list instead")
+    if options.unique == COMPUTED:  # what others are told of a function; there is none here
+        check_unique(options.unique)
     signature = inspect.signature(function)
     _refuse_method(function, signature, label)
     clashes = RESERVED.intersection(signature.parameters)

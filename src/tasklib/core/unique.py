@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-from tasklib.core.checks import KEY_LIMIT, check_delay, check_text
+from tasklib.core.checks import KEY_LIMIT, check_delay, check_text, shown
 from tasklib.core.durations import Seconds, in_seconds
 from tasklib.core.errors import InvalidOption
 
@@ -47,18 +47,19 @@ class Unique:
             if self.seconds is None or self.conflict != "join":
                 _refuse("seconds", "until='elapsed' takes seconds, and conflict='join'; see throttle")
         elif self.seconds is not None and (self.until, self.conflict) != (STARTED, "replace"):
-            _refuse("seconds", "seconds take until='elapsed', or until='started' and conflict='replace'; see debounce")
+            _refuse("seconds", "they take until='elapsed', or until='started' and conflict='replace'; see debounce")
         if self.at_most is not None:
             if self.seconds is None or self.until == ELAPSED:
-                _refuse("at_most", "at_most takes the seconds of a debounce")
+                _refuse("at_most", "it takes the seconds of a debounce")
             elif in_seconds(self.at_most) < in_seconds(self.seconds):
-                _refuse("at_most", f"at_most must be at least seconds ({self.seconds:g}), got {self.at_most:g}")
+                _refuse("at_most", f"must be at least seconds ({self.seconds:g}), got {self.at_most:g}")
 
 
 def debounce(key: str, seconds: Seconds, at_most: Seconds | None = None) -> Unique:
     """Runs once things are quiet: `seconds` after the latest submit of this key, with its arguments, and not later than
     `at_most` after the first."""
-    return Unique(key, until="started", conflict="replace", seconds=seconds, at_most=at_most)
+    checked = _positive(seconds, "unique.seconds")  # Unique takes None, too, and is no debounce then
+    return Unique(key, until="started", conflict="replace", seconds=checked, at_most=at_most)
 
 
 def throttle(key: str, seconds: Seconds) -> Unique:
@@ -112,8 +113,8 @@ def _positive(value: object, field: str) -> float:
 
 def _one_of(field: str, value: object, known: tuple[str, ...]) -> None:
     if value not in known:
-        _refuse(field, f"{field} must be one of {', '.join(known)}, got {value!r:.60}")
+        _refuse(field, f"must be one of {', '.join(known)}, got {shown(value)}")
 
 
 def _refuse(field: str, text: str) -> None:
-    raise InvalidOption(f"unique: {text}", field=f"unique.{field}")
+    raise InvalidOption(f"unique.{field}: {text}", field=f"unique.{field}")

@@ -23,7 +23,7 @@ from tasklib.core.column_batch import ColumnBatch
 from tasklib.core.errors import InvalidOption
 from tasklib.core.flows import After, On
 from tasklib.core.ids import SEQUENCE_BITS, uuid7s
-from tasklib.core.options import SubmitOptions, check_name, check_tags
+from tasklib.core.options import SubmitOptions, check_name, check_tags, check_waits
 from tasklib.core.outputs import TaskReference
 from tasklib.core.published import PublishedType
 from tasklib.core.registry import TaskOptions, TaskType
@@ -244,8 +244,7 @@ def _links(call: Call, config: Config) -> dict[str, Any]:
     options, queue = call.options, config.database_url
     inputs = [(place, _id_in(queue, task, "inputs")) for place, task in call.inputs.items()]
     named = [_id_in(queue, task, "after") for task in options.get("after") or ()]
-    if "on" in options and "after" not in options and not inputs:
-        raise InvalidOption("on: says how it runs after other tasks; give after=[...]", field="on")
+    check_waits(options.get("on"), options.get("after"), inputs)
     links: dict[str, Any] = {"after": after_of(named, options.get("on"), inputs)}
     before = tuple(dict.fromkeys(_id_in(queue, task, "before") for task in options.get("before") or ()))
     if before:

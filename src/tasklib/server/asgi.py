@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.types import Message, Scope, Send
+
+
+class AnyText(Convertor[str]):
+    """`{name:text}` in a route: what `path` takes, and line breaks, which names may have, too."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("text", AnyText())
 
 
 def route_path(scope: Scope) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic.functional_validators import AfterValidator
 
-from tasklib.core.checks import INT32, KEY_LIMIT
+from tasklib.core.checks import INT32, KEY_LIMIT, LONGEST_DELAY_SECONDS
 from tasklib.core.codec import text_problem
 from tasklib.core.options import NAME_LIMIT
 from tasklib.stores.values import EndedCursor
@@ -89,6 +89,7 @@ SearchText = Annotated[str, Field(min_length=1, max_length=1000), AfterValidator
 Attempts = Annotated[Whole, Field(ge=0, le=INT32)]
 Priority = Annotated[Whole, Field(ge=-INT32 - 1, le=INT32)]
 Seconds = Annotated[Whole, Field(ge=1, le=INT32)]
+Length = Annotated[Number, Field(gt=0, le=LONGEST_DELAY_SECONDS)]
 Rate = Annotated[Number, Field(ge=0, le=1e6)]
 TypeRate = Annotated[Number, Field(gt=0, le=1e6)]
 Concurrency = Annotated[Whole, Field(ge=1, le=1_000_000)]

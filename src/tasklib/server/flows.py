@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from tasklib.core.errors import FlowNotFound, InvalidOption
 from tasklib.core.flows import FlowSummary
+from tasklib.core.options import check_waits
 from tasklib.core.redact import mask_text
 from tasklib.engine import flows
 from tasklib.engine.bulk import Action
@@ -135,6 +136,7 @@ async def _check_flow(service: Service, task_id: UUID) -> None:
 def _part(service: Service, number: int, task: FlowTask) -> Part:
     with at_task(number):
         call = call_of(task.type, task.payload, task.options or SubmitOptions(), service.registry)
+        check_waits(task.on, task.after, task.inputs)
     return Part(task.ref, call, task.after or (), task.on, task.inputs or {})
 
 

@@ -19,6 +19,7 @@ from tasklib.server.fields import (
     Flag,
     Instant,
     Key,
+    Length,
     Name,
     Priority,
     SearchText,
@@ -104,11 +105,11 @@ class UniqueRule(RequestModel):
     conflict: Literal["join", "replace"] = Field(
         default="join", description="replace: what has not started takes over the newest payload and options."
     )
-    seconds: float | None = Field(
+    seconds: Length | None = Field(
         default=None,
         description="With elapsed; or with started and replace: it starts so long after the latest.",
     )
-    at_most: float | None = Field(default=None, description="And not later than this after the first (a debounce).")
+    at_most: Length | None = Field(default=None, description="And not later than this after the first (a debounce).")
 
 
 class CommonOptions(RequestModel):

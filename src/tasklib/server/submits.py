@@ -52,7 +52,7 @@ def _camel(field: str) -> str:
 
 
 @contextmanager
-def fields_of_the_request(nested: tuple[str, ...] = (*OF_OPTIONS, "after", "before", "inputs")) -> Iterator[None]:
+def fields_of_the_request(nested: tuple[str, ...] = (*OF_OPTIONS, "after", "on", "before", "inputs")) -> Iterator[None]:
     """Errors name fields as the request has them. `nested`: those that are among its options."""
     try:
         yield
@@ -60,5 +60,7 @@ def fields_of_the_request(nested: tuple[str, ...] = (*OF_OPTIONS, "after", "befo
         raise  # it names an argument
     except InvalidInput as error:
         field = error.field or ""
-        error.field = f"options.{_camel(field)}" if field.startswith(nested) else _FIELDS.get(field, error.field)
+        error.field = (
+            f"options.{_camel(field)}" if field.partition(".")[0] in nested else _FIELDS.get(field, error.field)
+        )
         raise

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from tasklib.core import codec
 from tasklib.core.errors import InvalidInput
 from tasklib.core.flows import NEVER, as_ids, parent_ids
+from tasklib.core.outputs import masked_place
 from tasklib.core.redact import mask_text, redact
 from tasklib.core.task import Task, last_line
 from tasklib.engine.diagnose import Reason, WorkerState, is_live, worker_state
@@ -102,7 +103,7 @@ def _after(said: Mapping[str, Any] | None) -> AfterView | None:
     return AfterView(
         on="end" if said.get("on") == "end" else "success",
         parents=said["parents"] if parents is None else list(parents),
-        inputs={path: ids[0] for path, each in _items(inputs) if (ids := as_ids([each]))},
+        inputs={masked_place(path): ids[0] for path, each in _items(inputs) if (ids := as_ids([each]))},
         delay=delay if isinstance(delay, int | float) else None,
         run_at=run_at if isinstance(run_at, str) else None,
         cut_by=next(iter(as_ids([said.get("cutBy")])), None),

@@ -8,6 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
+import tasklib.server.asgi  # noqa: F401 - has {worker:text}
 from tasklib import __version__
 from tasklib.core.errors import WorkerNotFound
 from tasklib.engine.diagnose import WorkerState
@@ -51,14 +52,14 @@ async def workers(query: Annotated[WorkersQuery, Query()], service: Served) -> W
     return Workers(workers=[each for each in views if query.all or each.state is not WorkerState.STOPPED])
 
 
-@router.post("/workers/{worker:path}/drain", operation_id="drain_worker", responses=problems(404, 409))
+@router.post("/workers/{worker:text}/drain", operation_id="drain_worker", responses=problems(404, 409))
 async def drain_worker(worker_id: WorkerId, service: Served, who: IdentityDep) -> WorkerView:
     """Ask a worker to take nothing more, to finish what it runs, and to end."""
     entry = service.auditor(who).entry("drain", detail={"worker": worker_id})
     return worker_view(await service.engine.drain(worker_id, who.label, audit=[entry]), service.dead_after)
 
 
-@router.get("/workers/{worker:path}", operation_id="get_worker", responses=problems(404))
+@router.get("/workers/{worker:text}", operation_id="get_worker", responses=problems(404))
 async def get_worker(worker_id: WorkerId, service: Served) -> WorkerDetail:
     """One worker, and those before it."""
     known = await service.engine.workers()
