@@ -26,19 +26,16 @@ from tasklib.engine.engine import Engine
 from tasklib.installed import ADVICE, DISTRIBUTION, foreign_distribution
 from tasklib.stores.values import Controls, Finding, NameStats, WorkerInfo
 
-_PANEL = "Operations"
 _COUNTS = ("pending", "running", "waiting", "completed", "failed", "cancelled")
 _LEVEL_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "stats", panel=_PANEL, example="tasklib stats --watch")(stats)
-    command(app, "types", panel=_PANEL, example="tasklib types")(types)
-    command(app, "workers", panel=_PANEL, example="tasklib workers")(workers)
-    command(app, "migrate", panel=_PANEL, example="tasklib migrate --plan --database-url postgresql://localhost/shop")(
-        migrate
-    )
-    command(app, "doctor", panel=_PANEL, example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
+    command(app, "stats", example="tasklib stats --watch")(stats)
+    command(app, "types", example="tasklib types")(types)
+    command(app, "workers", example="tasklib workers")(workers)
+    command(app, "migrate", example="tasklib migrate --plan --database-url postgresql://localhost/shop")(migrate)
+    command(app, "doctor", example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
 
 
 @dataclass(frozen=True)
