@@ -9,13 +9,12 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from tasklib import __version__
 from tasklib.cli.command import command
 from tasklib.cli.controls import ALL, as_data, describe
 from tasklib.cli.exits import Exit
-from tasklib.cli.output import Column, styled
+from tasklib.cli.output import Cell, Column, styled
 from tasklib.cli.session import Session
 from tasklib.cli.times import absolute, relative, span
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
@@ -153,7 +152,7 @@ def workers(session: Session) -> None:
         Column("QUEUES"),
         Column("HANDLES"),
     ]
-    rows: list[list[str | Text]] = []
+    rows: list[list[Cell]] = []
     for each in found:
         condition = _condition(each, dead_after)
         rows.append(
@@ -239,9 +238,10 @@ def _installation() -> Finding:
     return Finding("warning", subject, f"{here}, and beside it another project: {foreign}", ADVICE)
 
 
-def _finding(finding: Finding) -> Text:
+def _finding(finding: Finding) -> Cell:
     level = styled(f"{finding.level:<9}", _LEVEL_STYLES.get(finding.level, "reverse"))
-    return Text.assemble("  ", level, styled(finding.subject, "bold"), styled(f": {finding.message}", ""))
+    subject, message = styled(finding.subject, "bold"), styled(f": {finding.message}", "")
+    return styled("  ", "").append_text(level).append_text(subject).append_text(message)
 
 
 def _condition(worker: WorkerInfo, dead_after: float) -> str:

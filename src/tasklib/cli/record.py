@@ -6,15 +6,16 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
-
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from tasklib.cli.output import STATE_STYLES, Column, plain, styled
 from tasklib.cli.times import absolute, relative, span
 from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, last_line
 from tasklib.engine.linked import Linked
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Redact = Callable[[Any], Any]
 
