@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -37,8 +37,7 @@ def register(app: typer.Typer) -> None:
     command(app, "doctor", example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
 
 
-@dataclass(frozen=True)
-class _Picture:
+class _Picture(NamedTuple):
     """The queue at one moment."""
 
     stats: Mapping[str, NameStats]

@@ -99,6 +99,7 @@ class _Loaded(Mapping[str, Any]):
         if name not in self._made:
             part = typer.Typer()
             import_module(COMMANDS[name].module).register(part)
+            part.registered_commands = [each for each in part.registered_commands if each.name == name]
             self._made.update(typer.main.get_group(part).commands)
         return self._made[name]
 

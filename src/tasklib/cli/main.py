@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import logging
 import os
@@ -94,7 +93,6 @@ def _explain(error: Exception, printer: Printer) -> int:
 
 
 def main() -> NoReturn:
-    gc.disable()  # until the command begins, see there
     _mend_streams()
     code = run()
     leave_pipe()  # what is still buffered is written now, while a failure to do so can be handled

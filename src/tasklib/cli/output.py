@@ -6,14 +6,11 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from importlib import import_module
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
-
-from rich.cells import cell_len
 
 from tasklib.cli.text import clean
 from tasklib.cli.times import iso
@@ -36,8 +33,7 @@ STATE_STYLES = {
 _ENDLESS = 1_000_000
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     title: str
     right: bool = False
     whole: bool = False
@@ -157,14 +153,18 @@ def plain(value: Any) -> Any:
     return value
 
 
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else int(_terminal().cell_len(text))
+
+
 def _aligned(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[str]:
     cells = [[column.title for column in columns], *([clean(str(cell)) for cell in row] for row in rows)]
-    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(columns))]
+    widths = [max(_width(row[index]) for row in cells) for index in range(len(columns))]
     lines = []
     for row in cells:
         padded = []
         for text, width, column in zip(row, widths, columns, strict=True):
-            fill = " " * (width - cell_len(text))
+            fill = " " * (width - _width(text))
             padded.append(fill + text if column.right else text + fill)
         lines.append("  ".join(padded).rstrip())
     return lines

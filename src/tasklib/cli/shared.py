@@ -7,8 +7,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -38,8 +37,7 @@ Json = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.", rich_help_panel="Everywhere")]
 
 
-@dataclass(frozen=True)
-class Shared:
+class Shared(NamedTuple):
     """The shared options, where they were given before the command's name."""
 
     database_url: str | None = None
