@@ -113,6 +113,8 @@ class _Loaded(Mapping[str, Any]):
 class Commands(PlainGroup):
     """The group `tasklib`. Its help, and what Tab offers, come from the list."""
 
+    commands: Any
+
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands = _Loaded()

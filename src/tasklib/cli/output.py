@@ -53,11 +53,13 @@ class Printer:
 
     @cached_property
     def console(self) -> Console:
-        return _terminal().console()
+        made: Console = _terminal().console()
+        return made
 
     @cached_property
     def _errors(self) -> Console:
-        return _terminal().console(stderr=True)
+        made: Console = _terminal().console(stderr=True)
+        return made
 
     @property
     def on_terminal(self) -> bool:
@@ -135,7 +137,8 @@ def _write(stream: IO[str], line: str) -> None:
 
 
 def styled(text: str, style: str) -> Text:
-    return _terminal().Text(clean(text), style=style)
+    made: Text = _terminal().Text(clean(text), style=style)
+    return made
 
 
 def plain(value: Any) -> Any:
