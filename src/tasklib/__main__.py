@@ -1,6 +1,14 @@
-"""`python -m tasklib`: the same as the command `tasklib`."""
+"""The command `tasklib`, and `python -m tasklib`."""
 
-from tasklib.cli.main import main
+import gc
+
+
+def main() -> None:
+    gc.disable()  # until the command begins: see `cli/command.py`
+    from tasklib.cli.main import main as command_line  # only then: most of what it would look at comes from imports
+
+    command_line()
+
 
 if __name__ == "__main__":
     main()

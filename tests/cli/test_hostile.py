@@ -41,6 +41,7 @@ def test_markup_means_nothing(cli: Cli):
     assert ran.code == 0
     again = cli("submit", "x", "--key", "[bold red]k[/]")
     assert "[bold red]k[/]" in again.err
+    assert "[bold red]k[/]" in cli("show", ran.data["id"]).out
 
 
 def test_json_is_exact_and_plain_ascii(cli: Cli):

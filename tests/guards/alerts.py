@@ -33,7 +33,7 @@ GUARDS = (
     ),
     one(
         "alerts: what did not arrive is not sent at every check",
-        "core/alerts.py",
+        "core/alert_state.py",
         "and (self.try_at is None or self.try_at <= now)",
         AGAIN,
     ),

@@ -282,7 +282,7 @@ ESCAPES = (
     ),
     one(
         "cli: markup means nothing",
-        "cli/output.py",
+        "cli/terminal.py",
         "markup=False",
         f"{HOSTILE}test_markup_means_nothing",
         put="markup=True",

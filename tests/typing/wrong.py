@@ -48,6 +48,10 @@ def retry_lists() -> None:
     task(no_retry_for=OSError())  # type: ignore[call-overload]  # error: a class, not one of its exceptions
 
 
+def names() -> None:
+    print(tasklib.submit_tsk)  # type: ignore[attr-defined]  # error: no such name, though names are imported when used
+
+
 def submits() -> None:
     send_email.submit(123, "Hello")  # type: ignore[arg-type]  # error: wrong type
     send_email.submit("user@example.com")  # type: ignore[call-arg]  # error: missing argument

@@ -20,7 +20,9 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing, "_tracer", provider.get_tracer("tasklib"))
+    api = tracing._api()
+    assert api is not None
+    monkeypatch.setattr(tracing, "_api", lambda: api._replace(tracer=provider.get_tracer("tasklib")))
     yield exporter
     provider.shutdown()
 

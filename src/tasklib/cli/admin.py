@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.text import Text
 
 from tasklib import __version__
 from tasklib.cli.command import command
 from tasklib.cli.controls import ALL, as_data, describe
 from tasklib.cli.exits import Exit
-from tasklib.cli.output import Column, styled
+from tasklib.cli.output import Cell, Column, styled
 from tasklib.cli.session import Session
 from tasklib.cli.times import absolute, relative, span
 from tasklib.cli.watching import EVERY_SECONDS, Every, Watch, look_and_show
@@ -26,23 +25,19 @@ from tasklib.engine.engine import Engine
 from tasklib.installed import ADVICE, DISTRIBUTION, foreign_distribution
 from tasklib.stores.values import Controls, Finding, NameStats, WorkerInfo
 
-_PANEL = "Operations"
 _COUNTS = ("pending", "running", "waiting", "completed", "failed", "cancelled")
 _LEVEL_STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "stats", panel=_PANEL, example="tasklib stats --watch")(stats)
-    command(app, "types", panel=_PANEL, example="tasklib types")(types)
-    command(app, "workers", panel=_PANEL, example="tasklib workers")(workers)
-    command(app, "migrate", panel=_PANEL, example="tasklib migrate --plan --database-url postgresql://localhost/shop")(
-        migrate
-    )
-    command(app, "doctor", panel=_PANEL, example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
+    command(app, "stats", example="tasklib stats --watch")(stats)
+    command(app, "types", example="tasklib types")(types)
+    command(app, "workers", example="tasklib workers")(workers)
+    command(app, "migrate", example="tasklib migrate --plan --database-url postgresql://localhost/shop")(migrate)
+    command(app, "doctor", example="tasklib doctor --database-url postgresql://localhost/shop")(doctor)
 
 
-@dataclass(frozen=True)
-class _Picture:
+class _Picture(NamedTuple):
     """The queue at one moment."""
 
     stats: Mapping[str, NameStats]
@@ -156,7 +151,7 @@ def workers(session: Session) -> None:
         Column("QUEUES"),
         Column("HANDLES"),
     ]
-    rows: list[list[str | Text]] = []
+    rows: list[list[Cell]] = []
     for each in found:
         condition = _condition(each, dead_after)
         rows.append(
@@ -242,9 +237,10 @@ def _installation() -> Finding:
     return Finding("warning", subject, f"{here}, and beside it another project: {foreign}", ADVICE)
 
 
-def _finding(finding: Finding) -> Text:
+def _finding(finding: Finding) -> Cell:
     level = styled(f"{finding.level:<9}", _LEVEL_STYLES.get(finding.level, "reverse"))
-    return Text.assemble("  ", level, styled(finding.subject, "bold"), styled(f": {finding.message}", ""))
+    subject, message = styled(finding.subject, "bold"), styled(f": {finding.message}", "")
+    return styled("  ", "").append_text(level).append_text(subject).append_text(message)
 
 
 def _condition(worker: WorkerInfo, dead_after: float) -> str:

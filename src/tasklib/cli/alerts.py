@@ -27,7 +27,7 @@ _STYLES = {"ok": "green", "pending": "yellow", "firing": "red", "clearing": "yel
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "alerts", panel="Operations", example="tasklib alerts --test")(alerts)
+    command(app, "alerts", example="tasklib alerts --test")(alerts)
 
 
 def alerts(

@@ -1,61 +1,26 @@
-"""How a command is defined: the options all of them share, and what becomes of their errors."""
+"""How a command is defined: its own options and the shared ones, a session, its help text."""
 
 from __future__ import annotations
 
+import gc
 import inspect
-import os
-import sys
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Annotated, Any, Concatenate, ParamSpec
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec
 
 import typer
 
-from tasklib.cli.exits import Exit, code_of
 from tasklib.cli.help import PlainCommand, paragraphs
-from tasklib.cli.output import Printer
 from tasklib.cli.session import Session
-from tasklib.cli.text import clean
-from tasklib.core.errors import TaskLibError
+from tasklib.cli.shared import DatabaseUrl, Debug, Json, Shared, errors_told
 
 P = ParamSpec("P")
 
-# Typer brings its own Click, whose base class for wrong usage has no public name.
-UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-
-DatabaseUrl = Annotated[
-    str | None,
-    typer.Option(
-        "--database-url",
-        "-d",
-        metavar="URL",
-        help="The queue: sqlite:///file.db, postgresql://..., nats://... or memory://. "
-        "Without it the variable TASKLIB_DATABASE_URL, without that sqlite:///tasklib.db.",
-        rich_help_panel="Everywhere",
-        show_default=False,
-    ),
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print JSON on stdout, and nothing else there.", rich_help_panel="Everywhere")
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks of errors.", rich_help_panel="Everywhere")]
-
-
-@dataclass(frozen=True)
-class Shared:
-    """The shared options, where they were given before the command's name."""
-
-    database_url: str | None = None
-    as_json: bool = False
-    debug: bool = False
-
 
 def command(
-    app: typer.Typer, name: str, *, example: str, panel: str
+    app: typer.Typer, name: str, *, example: str, panel: str | None = None
 ) -> Callable[[Callable[Concatenate[Session, P], None]], Callable[Concatenate[Session, P], None]]:
-    """Adds a function to the app as a command. It gets a Session, and its docstring is the help text."""
+    """Adds a function to the app as a command. It gets a Session, and its docstring is the help text. `panel`: where a
+    group lists it; what `tasklib` itself lists is in `commands.py`."""
 
     def add(function: Callable[Concatenate[Session, P], None]) -> Callable[Concatenate[Session, P], None]:
         def run(ctx: typer.Context, database_url: str | None, json: bool, debug: bool, **values: Any) -> None:
@@ -65,6 +30,10 @@ def command(
                 as_json=json or before.as_json,
                 debug=debug or before.debug,
             )
+            if not gc.isenabled():
+                # Imports make nothing but what stays. To let the collector walk over it takes a tenth of a command.
+                gc.freeze()
+                gc.enable()
             with errors_told(session.out, debug=session.debug):
                 function(session, **values)  # type: ignore[call-arg]
 
@@ -88,44 +57,3 @@ def _signature(function: Callable[..., None]) -> inspect.Signature:
     ]
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
     return inspect.Signature([*keywords, *shared])
-
-
-@contextmanager
-def errors_told(out: Printer, *, debug: bool) -> Iterator[None]:
-    """Turns an error into one clear line on stderr and an exit code."""
-    try:
-        yield
-    except BrokenPipeError:
-        leave_pipe()
-    except (KeyboardInterrupt, EOFError):
-        out.note("Interrupted.")
-        raise typer.Exit(Exit.INTERRUPTED) from None
-    except TaskLibError as error:
-        if debug:
-            _print_traceback(error)
-        code = code_of(error)
-        out.error("; ".join(str(error).splitlines()) or type(error).__name__, error.code, code)
-        raise typer.Exit(code) from None
-    except (typer.Exit, typer.Abort, UsageError):
-        raise
-    except Exception as error:
-        if debug:
-            _print_traceback(error)
-        more = "" if debug else " (--debug shows where)"
-        out.error(f"{type(error).__name__}: {error}{more}", "internal_error", Exit.FAILED)
-        raise typer.Exit(Exit.FAILED) from None
-
-
-def leave_pipe() -> None:
-    """Whoever read our output has had enough. That is no failure; nothing more can be written, at exit neither."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, stream.fileno())
-            os.close(nowhere)
-
-
-def _print_traceback(error: BaseException) -> None:
-    sys.stderr.write(clean("".join(traceback.format_exception(error)), lines=True))

@@ -14,7 +14,6 @@ from tasklib.core.errors import InvalidInput
 from tasklib.core.options import check_name
 from tasklib.stores.values import UNSET, ControlChange, Controls, Unset
 
-_PANEL = "Operations"
 ALL = ""
 """The name under which a control holds for all task types."""
 
@@ -30,10 +29,10 @@ Name = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "pause", panel=_PANEL, example="tasklib pause send_email")(pause)
-    command(app, "resume", panel=_PANEL, example="tasklib resume send_email")(resume)
-    command(app, "limit", panel=_PANEL, example="tasklib limit send_email --rate 10 --concurrency 4")(limit)
-    command(app, "drain", panel=_PANEL, example="tasklib drain web-1-4711-a3f9c2e81b07")(drain)
+    command(app, "pause", example="tasklib pause send_email")(pause)
+    command(app, "resume", example="tasklib resume send_email")(resume)
+    command(app, "limit", example="tasklib limit send_email --rate 10 --concurrency 4")(limit)
+    command(app, "drain", example="tasklib drain web-1-4711-a3f9c2e81b07")(drain)
 
 
 def pause(session: Session, name: Name = None) -> None:

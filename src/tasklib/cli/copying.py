@@ -20,7 +20,7 @@ from tasklib.engine.engine import Engine
 
 def register(app: typer.Typer) -> None:
     example = "tasklib copy sqlite:///tasklib.db postgresql://localhost/shop"
-    command(app, "copy", panel="Operations", example=example)(copy_queue)
+    command(app, "copy", example=example)(copy_queue)
 
 
 def copy_queue(

@@ -51,7 +51,7 @@ _LONGEST_SECONDS = 60.0  # it takes about five; a machine that needs this long i
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "demo", panel="Run", example="tasklib demo --once")(demo)
+    command(app, "demo", example="tasklib demo --once")(demo)
 
 
 def demo(

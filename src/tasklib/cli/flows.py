@@ -57,7 +57,7 @@ def register(app: typer.Typer) -> None:
     command(group, "show", panel=_PANEL, example=f"tasklib flow show {_ID}")(show)
     command(group, "cancel", panel=_PANEL, example=f"tasklib flow cancel {_ID}")(cancel)
     command(group, "retry", panel=_PANEL, example=f"tasklib flow retry {_ID}")(retry)
-    app.add_typer(group, rich_help_panel=_PANEL)
+    app.add_typer(group)
 
 
 def list_flows(

@@ -12,12 +12,11 @@ from typing import Annotated, NoReturn
 import typer
 
 from tasklib import __version__
-from tasklib.cli import admin, alerts, controls, copying, demo, flows, operate, schedules, serve, tasks, tokens, worker
-from tasklib.cli.command import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
+from tasklib.cli.commands import Commands
 from tasklib.cli.ending import EXIT_SECONDS, end_within
 from tasklib.cli.exits import MEANINGS, Exit
-from tasklib.cli.help import PlainGroup
 from tasklib.cli.output import Printer
+from tasklib.cli.shared import DatabaseUrl, Debug, Json, Shared, UsageError, errors_told, leave_pipe
 
 _EPILOG = "\n".join(
     [
@@ -30,15 +29,13 @@ _EPILOG = "\n".join(
 
 app = typer.Typer(
     name="tasklib",
-    cls=PlainGroup,
+    cls=Commands,
     help="A durable task queue: submit tasks, run workers, look after the queue.",
     epilog=_EPILOG,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, worker, serve, tasks, operate, flows, controls, schedules, alerts, tokens, admin, copying):
-    part.register(app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -24,7 +24,6 @@ from tasklib.engine.bulk import Action
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Audit, Filter
 
-_PANEL = "Tasks"
 _BATCH = 1000
 _WHICH = {
     Action.RETRY: "that failed",
@@ -62,14 +61,12 @@ All = Annotated[bool, typer.Option("--all", help="All tasks that it can be done 
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "retry", panel=_PANEL, example="tasklib retry --name send_email")(retry)
-    command(app, "run", panel=_PANEL, example="tasklib run 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(run)
-    command(app, "cancel", panel=_PANEL, example="tasklib cancel 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(cancel)
-    command(app, "revive", panel=_PANEL, example="tasklib revive --name send_email")(revive)
-    command(app, "delete", panel=_PANEL, example="tasklib delete --state cancelled --tag customer=ada --yes")(delete)
-    command(app, "cleanup", panel=_PANEL, example="tasklib cleanup --older-than 30d --state completed --dry-run")(
-        cleanup
-    )
+    command(app, "retry", example="tasklib retry --name send_email")(retry)
+    command(app, "run", example="tasklib run 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(run)
+    command(app, "cancel", example="tasklib cancel 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10")(cancel)
+    command(app, "revive", example="tasklib revive --name send_email")(revive)
+    command(app, "delete", example="tasklib delete --state cancelled --tag customer=ada --yes")(delete)
+    command(app, "cleanup", example="tasklib cleanup --older-than 30d --state completed --dry-run")(cleanup)
 
 
 def retry(

@@ -6,19 +6,19 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import IO, Any, Literal
+from functools import cached_property
+from importlib import import_module
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import UUID
-
-from rich.cells import cell_len
-from rich.console import Console, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from tasklib.cli.text import clean
 from tasklib.cli.times import iso
 from tasklib.core.redact import mask_text
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text
 
 STATE_STYLES = {
     "pending": "cyan",
@@ -31,15 +31,9 @@ STATE_STYLES = {
 
 
 _ENDLESS = 1_000_000
-_GAP = 2
-_WIDEST = 24
-"""Of a column that may be cut short; the last one takes what is left."""
-_LEAST = 16
-"""Of the last column."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     title: str
     right: bool = False
     whole: bool = False
@@ -48,7 +42,7 @@ class Column:
     """Left out where the terminal is narrow."""
 
 
-Cell = str | Text
+Cell: TypeAlias = "str | Text"
 
 
 class Printer:
@@ -56,13 +50,21 @@ class Printer:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.console = console()
-        self._errors = console(stderr=True)
+
+    @cached_property
+    def console(self) -> Console:
+        made: Console = _terminal().console()
+        return made
+
+    @cached_property
+    def _errors(self) -> Console:
+        made: Console = _terminal().console(stderr=True)
+        return made
 
     @property
     def on_terminal(self) -> bool:
         """Asked of the stream itself: a wish for colours in a pipe does not make it a terminal."""
-        return self.console.file.isatty()
+        return sys.stdout.isatty()
 
     @property
     def live(self) -> bool:
@@ -79,7 +81,11 @@ class Printer:
         sys.stdout.write(text)
 
     def line(self, text: Cell = "") -> None:
-        self.console.print(text if isinstance(text, Text) else clean(text), soft_wrap=True)
+        text = clean(text) if isinstance(text, str) else text
+        if isinstance(text, str) and not self.on_terminal:
+            _write(sys.stdout, text)
+        else:
+            self.console.print(text, soft_wrap=True)
 
     def show(self, renderable: RenderableType) -> None:
         """Fitted to the terminal; in a pipe as wide as it is."""
@@ -87,13 +93,16 @@ class Printer:
             self.console.print(renderable)
             return
         page = io.StringIO()
-        console(file=page, width=_ENDLESS).print(renderable)
+        _terminal().console(file=page, width=_ENDLESS).print(renderable)
         for line in page.getvalue().splitlines():
             self.console.print(line.rstrip(), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """A word beside the result, on stderr, so that it never gets into a pipe."""
-        self._errors.print(clean(text), soft_wrap=True)
+        if sys.stderr.isatty():
+            self._errors.print(clean(text), soft_wrap=True)
+        else:
+            _write(sys.stderr, clean(text))
 
     def hint(self, text: str) -> None:
         """A note that only people need."""
@@ -105,7 +114,8 @@ class Printer:
             told = {"error": {"code": code, "message": mask_text(message), "exit": exit_code}}
             self._errors.print(json.dumps(told, ensure_ascii=True), soft_wrap=True)
         else:
-            self._errors.print(Text.assemble(("error: ", "bold red"), clean(message)), soft_wrap=True)
+            text = _terminal().Text.assemble(("error: ", "bold red"), clean(message))
+            self._errors.print(text, soft_wrap=True)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         """A table that fits the terminal; in a pipe plain columns, nothing cut."""
@@ -113,28 +123,22 @@ class Printer:
             for line in _aligned(columns, rows):
                 self.line(line)
             return
-        kept, widths = _fitted(columns, rows, self.console.width)
-        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-        for index, width in zip(kept, widths, strict=True):
-            justify: Literal["left", "right"] = "right" if columns[index].right else "left"
-            table.add_column(columns[index].title, justify=justify, width=width, no_wrap=True, overflow="ellipsis")
-        for row in rows:
-            table.add_row(*(_text(row[index]) for index in kept))
-        self.console.print(table)
+        self.console.print(_terminal().table(columns, rows, self.console.width))
 
 
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # as any other stream would; what that means is decided in one place
+def _terminal() -> Any:
+    """Rich takes longer to import than many a command takes, and a line of plain text in a pipe does without."""
+    return import_module("tasklib.cli.terminal")
 
 
-def console(*, stderr: bool = False, file: IO[str] | None = None, width: int | None = None) -> Console:
-    """Markup, emoji codes and highlighting are off: text is printed as it is."""
-    return _Console(stderr=stderr, file=file, width=width, markup=False, emoji=False, highlight=False)
+def _write(stream: IO[str], line: str) -> None:
+    stream.write(f"{line}\n")
+    stream.flush()
 
 
 def styled(text: str, style: str) -> Text:
-    return Text(clean(text), style=style)
+    made: Text = _terminal().Text(clean(text), style=style)
+    return made
 
 
 def plain(value: Any) -> Any:
@@ -152,38 +156,18 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], room: int) -> tuple[list[int], list[int]]:
-    """Which columns to show, and how wide, in a terminal so wide."""
-    needs = [
-        max(cell_len(column.title), *(_text(row[index]).cell_len for row in rows), 0)
-        for index, column in enumerate(columns)
-    ]
-    widths = [need if column.whole else min(need, _WIDEST) for need, column in zip(needs, columns, strict=True)]
-    last = len(columns) - 1
-    kept = list(range(len(columns)))
-
-    def left() -> int:
-        return room - sum(widths[index] + _GAP for index in kept if index != last)
-
-    for index in reversed(kept[:-1]):
-        if left() < min(needs[last], _LEAST) and columns[index].optional:
-            kept.remove(index)
-    widths[last] = max(1, min(needs[last], left()))
-    return kept, [widths[index] for index in kept]
-
-
-def _text(cell: Cell) -> Text:
-    return cell if isinstance(cell, Text) else Text(clean(cell))
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else int(_terminal().cell_len(text))
 
 
 def _aligned(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[str]:
     cells = [[column.title for column in columns], *([clean(str(cell)) for cell in row] for row in rows)]
-    widths = [max(cell_len(row[index]) for row in cells) for index in range(len(columns))]
+    widths = [max(_width(row[index]) for row in cells) for index in range(len(columns))]
     lines = []
     for row in cells:
         padded = []
         for text, width, column in zip(row, widths, columns, strict=True):
-            fill = " " * (width - cell_len(text))
+            fill = " " * (width - _width(text))
             padded.append(fill + text if column.right else text + fill)
         lines.append("  ".join(padded).rstrip())
     return lines

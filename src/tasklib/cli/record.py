@@ -6,9 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import fields
 from datetime import datetime
-from typing import Any
-
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from tasklib.cli.output import STATE_STYLES, Column, plain, styled
 from tasklib.cli.times import absolute, relative, span
@@ -16,6 +14,9 @@ from tasklib.core.outputs import masked_place
 from tasklib.core.redact import mask_text
 from tasklib.core.task import Task, TaskState, last_line
 from tasklib.engine.linked import Linked
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 Redact = Callable[[Any], Any]
 

@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
     command(group, "clear", panel=_PANEL, example="tasklib schedule clear weekly")(clear)
     command(group, "trigger", panel=_PANEL, example="tasklib schedule trigger weekly")(trigger)
     command(group, "remove", panel=_PANEL, example="tasklib schedule remove weekly")(remove)
-    app.add_typer(group, rich_help_panel=_PANEL)
+    app.add_typer(group)
 
 
 def list_schedules(session: Session) -> None:

@@ -35,7 +35,7 @@ _EVERYWHERE = frozenset({"0.0.0.0", "::"})
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "serve", panel="Run", example="tasklib serve app.tasks --port 8700")(serve)
+    command(app, "serve", example="tasklib serve app.tasks --port 8700")(serve)
 
 
 def serve(

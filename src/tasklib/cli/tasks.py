@@ -47,7 +47,6 @@ from tasklib.engine.repeating import SAME, repeat
 from tasklib.engine.submission import Call, Submitted, check
 from tasklib.stores.values import SEARCHED_TASKS, Filter, Page
 
-_PANEL = "Tasks"
 _STDIN = "-"
 _FOLLOW_SECONDS = 0.5
 
@@ -56,14 +55,13 @@ def register(app: typer.Typer) -> None:
     command(
         app,
         "submit",
-        panel=_PANEL,
         example="tasklib submit send_email to=ada@example.com copies:=2 --delay 5m --key order-17",
     )(submit)
     example = "tasklib copy-task 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 to=bob@example.com"
-    command(app, "copy-task", panel=_PANEL, example=example)(copy_task)
-    command(app, "list", panel=_PANEL, example="tasklib list --state failed --name send_email --limit 20")(list_tasks)
-    command(app, "show", panel=_PANEL, example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --follow")(show)
-    command(app, "wait", panel=_PANEL, example="tasklib wait 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --timeout 5m")(wait)
+    command(app, "copy-task", example=example)(copy_task)
+    command(app, "list", example="tasklib list --state failed --name send_email --limit 20")(list_tasks)
+    command(app, "show", example="tasklib show 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --follow")(show)
+    command(app, "wait", example="tasklib wait 0198f2c4-7d6e-7c35-8b2f-0c1a5f3e9d10 --timeout 5m")(wait)
 
 
 def submit(

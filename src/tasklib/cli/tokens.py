@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
     command(group, "create", panel=_PANEL, example="tasklib token create --role operator --label ann")(create)
     command(group, "list", panel=_PANEL, example="tasklib token list")(list_tokens)
     command(group, "revoke", panel=_PANEL, example="tasklib token revoke 5f2a91c3")(revoke)
-    app.add_typer(group, rich_help_panel=_PANEL)
+    app.add_typer(group)
 
 
 def create(

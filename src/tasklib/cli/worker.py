@@ -37,7 +37,7 @@ log = logging.getLogger("tasklib.worker")
 
 
 def register(app: typer.Typer) -> None:
-    command(app, "worker", panel="Run", example="tasklib worker app.tasks --concurrency 8 --processes 2")(worker)
+    command(app, "worker", example="tasklib worker app.tasks --concurrency 8 --processes 2")(worker)
 
 
 def worker(

@@ -112,6 +112,8 @@ _DEFAULTS: dict[str, Any] = {"missed": "latest", "late": None, "overlap": "allow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cron(Timing):
+    """Times as crontab says them, in a time zone."""
+
     expression: str
     timezone: str
     _fields: str = field(repr=False, compare=False)

@@ -23,6 +23,8 @@ UNSET = Unset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlChange:
+    """What to change of the controls of one type, or of all: what is UNSET stays."""
+
     name: str = ALL
     paused: bool | Unset = UNSET
     operator_rate: float | Unset | None = UNSET

@@ -19,6 +19,8 @@ class Completed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
+    """An exception, a timeout, or a result that cannot be stored."""
+
     error: str
     final: bool = False
     """True: no retry, whatever attempts are left."""

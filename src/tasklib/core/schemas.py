@@ -15,20 +15,11 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 from uuid import UUID
 
-from pydantic import AnyUrl, TypeAdapter, ValidationError
+import pydantic
+from pydantic import TypeAdapter, ValidationError
 
 from tasklib.core.annotations import refused
 
-_READ_BY_PYDANTIC: dict[str, Any] = {
-    "date-time": datetime,
-    "date": date,
-    "time": time,
-    "duration": timedelta,
-    "uuid": UUID,
-    "uri": AnyUrl,
-    "ipv4": IPv4Address,
-    "ipv6": IPv6Address,
-}
 _LEFT_TO_THE_WORKER = ("email", "regex")
 """The package takes less for one than Python does."""
 
@@ -116,7 +107,17 @@ def _formats() -> dict[str, Callable[[str], bool]]:
         return check
 
     left = {name: lambda _: True for name in _LEFT_TO_THE_WORKER}
-    return left | {name: reads(TypeAdapter(kind)) for name, kind in _READ_BY_PYDANTIC.items()}
+    read_by_pydantic: dict[str, Any] = {
+        "date-time": datetime,
+        "date": date,
+        "time": time,
+        "duration": timedelta,
+        "uuid": UUID,
+        "uri": pydantic.AnyUrl,  # by its module's name: Pydantic imports its own modules when they are asked for
+        "ipv4": IPv4Address,
+        "ipv6": IPv6Address,
+    }
+    return left | {name: reads(TypeAdapter(kind)) for name, kind in read_by_pydantic.items()}
 
 
 def _problems(error: Any) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,8 @@ from tasklib.stores.values import Audit, AuditEntry
 
 @dataclass(frozen=True, slots=True)
 class Auditor:
+    """Writes down who has done what."""
+
     actor: str
     redact: Callable[[Any], Any]
 

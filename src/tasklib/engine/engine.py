@@ -519,6 +519,8 @@ def worker_lost_error(task: Task) -> str:
 
 @dataclass(slots=True)
 class _Opened:
+    """A store that is open, and what belongs to it."""
+
     loop: weakref.ref[asyncio.AbstractEventLoop]
     store: Backend
     lock: asyncio.Lock

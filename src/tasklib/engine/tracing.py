@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from tasklib.core.outcome import Snooze
@@ -17,48 +18,63 @@ from tasklib.engine.current import RunningTask
 from tasklib.engine.middleware import Middleware
 
 
-def _load(module: str) -> Any:
+class _Api(NamedTuple):
+    """OpenTelemetry's API."""
+
+    trace: Any
+    propagate: Any
+    context: Any
+    tracer: Any
+
+
+@cache
+def _api() -> _Api | None:
+    """Imported at the first submit or run: what only reads, as most commands do, starts the sooner."""
     try:
-        return import_module(f"opentelemetry.{module}")
+        trace, propagate, context = (
+            import_module(f"opentelemetry.{name}") for name in ("trace", "propagate", "context")
+        )
     except ImportError:
         return None
+    return _Api(trace, propagate, context, trace.get_tracer("tasklib"))
 
 
-_trace, _propagate, _context = _load("trace"), _load("propagate"), _load("context")
-_tracer: Any = None if _trace is None else _trace.get_tracer("tasklib")
-
-
-def _nobody_traces() -> bool:
-    """OpenTelemetry's API is often installed by something else: without a provider, and outside of a trace that came
-    from elsewhere, there is nothing to tell and nothing to hand on."""
-    return _trace is None or (
-        isinstance(_tracer, _trace.ProxyTracer)
-        and _has_no_provider()
-        and (not _context.get_current() or _trace.get_current_span() is _trace.INVALID_SPAN)
+def _active() -> _Api | None:
+    """None where nobody traces. OpenTelemetry's API is often installed by something else: without a provider, and
+    outside of a trace that came from elsewhere, there is nothing to tell and nothing to hand on."""
+    api = _api()
+    if api is None:
+        return None
+    nobody = (
+        isinstance(api.tracer, api.trace.ProxyTracer)
+        and _has_no_provider(api.trace)
+        and (not api.context.get_current() or api.trace.get_current_span() is api.trace.INVALID_SPAN)
     )
+    return None if nobody else api
 
 
-def _has_no_provider() -> bool:
+def _has_no_provider(trace: Any) -> bool:
     """`get_tracer_provider` knows, but looks into the environment each time, which takes longer than validating a call.
     So its own variable is read, as long as it is there."""
-    provider = getattr(_trace, "_TRACER_PROVIDER", _trace)
-    if provider is _trace:
-        return isinstance(_trace.get_tracer_provider(), _trace.ProxyTracerProvider)
+    provider = getattr(trace, "_TRACER_PROVIDER", trace)
+    if provider is trace:
+        return isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
     return provider is None
 
 
 def submitted(name: str, ids: Sequence[UUID]) -> list[str | None]:
     """Makes the span of each submit; returns the contexts to keep in the rows: JSON text, or None if nobody traces."""
-    if _nobody_traces():
+    api = _active()
+    if api is None:
         return [None] * len(ids)
-    return [_submitted(name, task_id) for task_id in ids]
+    return [_submitted(api, name, task_id) for task_id in ids]
 
 
-def _submitted(name: str, task_id: UUID) -> str | None:
+def _submitted(api: _Api, name: str, task_id: UUID) -> str | None:
     attributes = {"messaging.system": "tasklib", "messaging.destination.name": name, "tasklib.task_id": str(task_id)}
-    with _tracer.start_as_current_span(f"submit {name}", kind=_trace.SpanKind.PRODUCER, attributes=attributes):
+    with api.tracer.start_as_current_span(f"submit {name}", kind=api.trace.SpanKind.PRODUCER, attributes=attributes):
         carrier: dict[str, str] = {}
-        _propagate.inject(carrier)
+        api.propagate.inject(carrier)
     return json.dumps(carrier) if carrier else None
 
 
@@ -70,18 +86,19 @@ class RunSpan(Middleware):
 
     @contextmanager
     def around(self, task: RunningTask) -> Iterator[None]:
-        if _tracer is None:
+        api = _api()
+        if api is None:
             yield
             return
         try:
-            parent = _propagate.extract(json.loads(self._context))
+            parent = api.propagate.extract(json.loads(self._context))
         except ValueError:  # edited by hand
             parent = None
         attributes = {"messaging.system": "tasklib", "tasklib.task_id": str(task.id), "tasklib.attempt": task.attempt}
-        with _tracer.start_as_current_span(
+        with api.tracer.start_as_current_span(
             f"run {task.name}",
             context=parent,
-            kind=_trace.SpanKind.CONSUMER,
+            kind=api.trace.SpanKind.CONSUMER,
             attributes=attributes,
             record_exception=False,
             set_status_on_exception=False,
@@ -95,5 +112,5 @@ class RunSpan(Middleware):
                 span.set_attribute("tasklib.outcome", "failed")
                 with suppress(Exception):  # its text may not be had
                     span.record_exception(error)
-                    span.set_status(_trace.Status(_trace.StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+                    span.set_status(api.trace.Status(api.trace.StatusCode.ERROR, f"{type(error).__name__}: {error}"))
                 raise

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Protocol, runtime_checkable
 from uuid import UUID
 
-from tasklib.core.alerts import Alert
+from tasklib.core.alert_state import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.flows import After, Feeds, FlowSummary, FlowTask, Parent
 from tasklib.core.published import PublishedType

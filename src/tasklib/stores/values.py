@@ -62,6 +62,8 @@ class Inserted(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimRequest:
+    """What a worker asks for."""
+
     worker_id: str
     names: Sequence[str]
     """Only tasks of these names are claimed."""
@@ -150,6 +152,8 @@ class WorkerHeartbeat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo:
+    """A worker as it was last heard of."""
+
     id: str
     hostname: str
     pid: int
@@ -265,6 +269,8 @@ NO_LINKS = KeptLinks()
 
 @dataclass(frozen=True, slots=True)
 class Page:
+    """Tasks of a list, and where the next page begins."""
+
     tasks: list[Task]
     next_cursor: UUID | None
     """The id to continue behind; None at the end. A search that has looked at up to `SEARCHED_TASKS` has one too,
@@ -280,6 +286,8 @@ class EndedCursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EndedPage:
+    """The same, by the time of their end."""
+
     tasks: list[Task]
     next_cursor: EndedCursor | None
     """As in `Page`. Stores may look at `SEARCHED_TASKS` at a time whatever is asked for."""

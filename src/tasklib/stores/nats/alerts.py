@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from datetime import datetime
 
-from tasklib.core.alerts import Alert
+from tasklib.core.alert_state import Alert
 from tasklib.stores.nats import keys
 from tasklib.stores.nats.clock import instant, written
 from tasklib.stores.nats.kv import Entry, KeyValueStore

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from tasklib.core.alerts import Alert
+from tasklib.core.alert_state import Alert
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import StoreClosed
 from tasklib.core.flows import After, Feeds, FlowSummary, FlowTask, Parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tasklib.core.alerts import Alert
+from tasklib.core.alert_state import Alert
 from tasklib.stores.sql.columns import ALERT
 from tasklib.stores.sql.steps import Query, Steps
 

@@ -10,7 +10,7 @@ from types import NoneType
 from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
 from uuid import UUID
 
-from tasklib.core.alerts import Alert
+from tasklib.core.alert_state import Alert
 from tasklib.core.limits import Control
 from tasklib.core.published import PublishedType
 from tasklib.core.task import Claim, NewTask, Task
