@@ -73,13 +73,17 @@ def link(tasks: Sequence[NewTask], known: Mapping[UUID, UUID]) -> Steps[list[Lin
     of their children when this is over. `known`: tasks that another one stands for, which had their key."""
     new = {task.id: resolved(task.after, known) for task in tasks}
     outside: list[tuple[UUID, UUID]] = []
+    inside: dict[UUID, list[UUID]] = {}
     for task in tasks:
         for child in dict.fromkeys(known.get(child, child) for child in task.before):
             if child in new:
-                of_child = new[child] or After(())
-                new[child] = of_child._replace(parents=(*of_child.parents, task.id))
+                inside.setdefault(child, []).append(task.id)
             else:
                 outside.append((task.id, child))
+    for child, parents in inside.items():
+        of_child = new[child] or After(())
+        # Each once: a link may be said from both sides.
+        new[child] = of_child._replace(parents=tuple(dict.fromkeys([*of_child.parents, *parents])))
     _check_order(new)
     found = yield from locked(
         [parent for after in new.values() if after for parent in after.parents if parent not in new]
