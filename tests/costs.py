@@ -59,6 +59,8 @@ class SqliteMeter:
         self.statements = 0
         self.commits = 0
         self.rows = 0
+        self.steps = 0
+        """Rows that statements gave: for each of them the lock of the interpreter is given up and got back."""
         self._seen: dict[int, int] = {}
 
     @contextmanager
@@ -70,7 +72,10 @@ class SqliteMeter:
             apsw.connection_hooks.remove(self._meet)
 
     def _meet(self, connection: apsw.Connection) -> None:
-        def on_statement(event: dict[str, Any]) -> None:
+        def on_event(event: dict[str, Any]) -> None:
+            if event["code"] == apsw.SQLITE_TRACE_ROW:
+                self.steps += 1
+                return
             self.statements += 1
             self.rows += event["total_changes"] - self._seen.get(id(connection), 0)
             self._seen[id(connection)] = event["total_changes"]
@@ -80,7 +85,7 @@ class SqliteMeter:
             return False
 
         self._seen.pop(id(connection), None)
-        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE, on_statement)
+        connection.trace_v2(apsw.SQLITE_TRACE_PROFILE | apsw.SQLITE_TRACE_ROW, on_event)
         connection.set_commit_hook(on_commit)
 
 

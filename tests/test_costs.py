@@ -7,11 +7,13 @@ import gc
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
+import apsw
 import httpx
 import psycopg
 import pytest
@@ -68,7 +70,8 @@ async def test_a_batch_of_any_size_is_one_statement_and_one_round_trip_on_postgr
 
 @pytest.mark.parametrize("number", NUMBERS)
 async def test_a_release_is_part_of_the_settle_on_postgresql(postgres_url: str, number: int):
-    """Chains of two: what a claim knows that others wait for is settled by one statement, and the others are due."""
+    """Chains of two, and tasks beside them that nobody waits for: what a claim knows that others wait for is settled by
+    one statement, with what ends at the same time, and the others are due."""
     async with PostgresMeter(postgres_url) as meter:
         store = make_store(Config(database_url=meter.url))
         await store.open()
@@ -76,13 +79,53 @@ async def test_a_release_is_part_of_the_settle_on_postgresql(postgres_url: str, 
         for warm in (True, False):
             parents = [new_task() for _ in range(number)]
             await store.insert([*parents, *(new_task("child")._replace(after=After((each.id,))) for each in parents)])
-            claims = await claim(store, number)
+            await submit_several(store, number)
+            claims = await claim(store, 2 * number)
+            assert len(claims) == 2 * number
             meter.messages.clear()
             await apply(store, *(completed(each) for each in claims))
             costs = (meter.statements, meter.round_trips)
             assert len(await claim(store, number + 1, names=["child"])) == number, warm
         await store.close()
     assert costs == (1, 1)
+
+
+@pytest.mark.parametrize(("number", "statements"), [(1, 7), (100, 7), (1000, 13)])
+async def test_a_release_takes_few_statements_and_no_steps_by_the_row_on_sqlite(
+    sqlite_url: str, number: int, statements: int
+):
+    """More statements only because each takes 256 rows."""
+    meter = SqliteMeter()
+    with meter.in_place():
+        store = make_store(Config(database_url=sqlite_url))
+        await store.open()
+        parents = [new_task() for _ in range(number)]
+        await store.insert([*parents, *(new_task("child")._replace(after=After((each.id,))) for each in parents)])
+        claims = await claim(store, number)
+        meter.statements = meter.steps = 0
+        await apply(store, *(completed(each) for each in claims))
+        costs = (meter.statements, meter.steps)
+        assert len(await claim(store, number + 1, names=["child"])) == number
+        await store.close()
+    assert costs == (statements, 1 + -(-number // 256))
+
+
+async def test_what_can_run_at_the_same_time_is_stored_together(sqlite_url: str):
+    """Of chains, given one after the other, the first links and then the second ones: what is claimed or ends at once
+    is on few pages."""
+    store = make_store(Config(database_url=sqlite_url))
+    await store.open()
+    chains = [[new_task(name) for name in "abc"] for _ in range(200)]
+    linked = [
+        (one, two._replace(after=After((one.id,))), three._replace(after=After((two.id,))))
+        for one, two, three in chains
+    ]
+    await store.insert([task for chain in linked for task in chain])
+    await store.close()
+    path = sqlite_url.removeprefix("sqlite:///").partition("?")[0]
+    with closing(apsw.Connection(path)) as connection:
+        names = "".join(name for (name,) in connection.execute("SELECT name FROM tasks ORDER BY rowid"))
+    assert "".join(name for name, _ in groupby(names)) == "abc" * 3
 
 
 @pytest.mark.parametrize("number", NUMBERS)

@@ -263,6 +263,15 @@ class Flows:
             await store.insert([new_task()._replace(before=(total.id,))])
         await run(store, total)
 
+    async def test_a_link_that_is_said_from_both_sides_is_one(self, store: Store):
+        total = new_task()
+        first, second = (new_task()._replace(before=(total.id,)) for _ in range(2))
+        await store.insert([first, second, waiting(first)._replace(id=total.id)])
+        found = await fetch(store, total.id)
+        assert (found.waits, (found.after or {})["parents"]) == (2, [str(first.id), str(second.id)])
+        await run(store, first, second)
+        await run(store, total)
+
     async def test_before_cannot_make_a_circle(self, store: Store):
         first = new_task()
         second = waiting(first)

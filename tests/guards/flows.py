@@ -54,14 +54,14 @@ GUARDS = (
     one(
         "flows, sqlite: what does not wait is not released",
         f"{SQLITE}flows.sql",
-        " AND tasks.waits > 0",
+        "\nWHERE c.waits > 0",
         f"{ATTACKS}test_rows_that_somebody_edited[sqlite]",
-        within="-- name: release_children",
+        within="-- name: fed_children",
     ),
     one(
         "flows, postgres: ends of parents are counted down, not looked at",
         f"{POSTGRES}settle.sql",
-        "t.waits <= locked.number AND",
+        "t.waits <= fed.number AND",
         f"{LATE}test_two_last_parents_that_are_inside_their_settles_at_once",
         put="""NOT EXISTS (
                 SELECT FROM {schema}.tasks p

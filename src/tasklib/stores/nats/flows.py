@@ -133,6 +133,8 @@ def link(tasks: Sequence[NewTask], records: Mapping[UUID, Record], now: datetime
     for task in tasks:
         for child_id in dict.fromkeys(task.before):
             child = record_of(child_id, "before")
+            if task.id in parents_of(child):  # said from both sides
+                continue
             if child.head["state"] != TaskState.PENDING or not child.head.get("waits_for"):
                 text = (
                     f"before: task {child_id} was released already; it waits for nothing, and is {child.head['state']}"

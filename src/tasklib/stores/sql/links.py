@@ -20,6 +20,8 @@ from tasklib.stores.sql.release import PARENTS_STEP, locked, write_children
 from tasklib.stores.sql.steps import Query, Steps
 
 _BELOW = 100_000
+_SIDE_BY_SIDE = 256
+"""So many tasks are put in another order at a time: as many as SQLite stores in one statement, and at one instant."""
 _ALIKE = 100
 """More parents than these that have the same children are told by a statement of their own."""
 
@@ -73,19 +75,24 @@ def link(tasks: Sequence[NewTask], known: Mapping[UUID, UUID]) -> Steps[list[Lin
     of their children when this is over. `known`: tasks that another one stands for, which had their key."""
     new = {task.id: resolved(task.after, known) for task in tasks}
     outside: list[tuple[UUID, UUID]] = []
+    inside: dict[UUID, list[UUID]] = {}
     for task in tasks:
         for child in dict.fromkeys(known.get(child, child) for child in task.before):
             if child in new:
-                of_child = new[child] or After(())
-                new[child] = of_child._replace(parents=(*of_child.parents, task.id))
+                inside.setdefault(child, []).append(task.id)
             else:
                 outside.append((task.id, child))
+    for child, parents in inside.items():
+        of_child = new[child] or After(())
+        # Each once: a link may be said from both sides.
+        new[child] = of_child._replace(parents=tuple(dict.fromkeys([*of_child.parents, *parents])))
     _check_order(new)
     found = yield from locked(
         [parent for after in new.values() if after for parent in after.parents if parent not in new]
     )
     feeds: dict[UUID, list[UUID]] = {}
     waits = dict.fromkeys(new, 0)
+    depths = dict.fromkeys(new, 0)
     lost: set[UUID] = set()
     for task_id, after in new.items():
         for parent in () if after is None else after.parents:
@@ -94,6 +101,7 @@ def link(tasks: Sequence[NewTask], known: Mapping[UUID, UUID]) -> Steps[list[Lin
             feeds.setdefault(parent, []).append(task_id)
             on = "" if after is None else after.on
             waits[task_id] += parent in new or not found[parent].end.done(on)
+            depths[task_id] = max(depths[task_id], depths.get(parent, 0) + 1)
             if parent in found and found[parent].end.failed(on):
                 lost.add(task_id)
     yield from _put_before(outside, new, feeds)
@@ -104,7 +112,14 @@ def link(tasks: Sequence[NewTask], known: Mapping[UUID, UUID]) -> Steps[list[Lin
     ]
     yield from _feed(feeds)
     yield from _add_steps([step for each in linked for step in each.steps()])
-    return linked
+    return _side_by_side(linked, depths)
+
+
+def _side_by_side(linked: Sequence[Linked], depths: Mapping[UUID, int]) -> list[Linked]:
+    """What can run at the same time is stored together: of many chains the first links, then the second ones. What is
+    claimed, ends and is released together is on few pages then. Of some at a time, so that all keep their turn."""
+    parts = (linked[start : start + _SIDE_BY_SIDE] for start in range(0, len(linked), _SIDE_BY_SIDE))
+    return [each for part in parts for each in sorted(part, key=lambda each: depths[each.task.id])]
 
 
 def _check_order(new: Mapping[UUID, After | None]) -> None:

@@ -83,24 +83,23 @@ def extend(worker_id: str, leases: Sequence[Held], lease_seconds: float) -> Step
 
 def _queries(changes: Sequence[Change], *, feeding: bool = False) -> Iterator[tuple[list[int], Query]]:
     """Each with the places of its changes. One worker's completions go by statements of their own, which have less to
-    do. `feeding`: others wait for all of these."""
+    do: of several at once all by the one that releases, if others wait for any of them. `feeding`: they do for all."""
     worker_id = changes[0].worker_id
     for places in split_by_task(changes):
-        hot: list[int] = []
-        releasing: list[int] = []
+        completions: list[int] = []
         rest: list[int] = []
+        releasing = feeding
         for place in places:
             change = changes[place]
-            if not _is_completion(change, worker_id):
-                rest.append(place)
+            if _is_completion(change, worker_id):
+                completions.append(place)
+                releasing = releasing or change.feeds
             else:
-                (releasing if feeding or change.feeds else hot).append(place)
-        if hot:
-            rows = [_completion(changes[place]) for place in hot]
-            yield hot, Query("complete", SETTLED, batch=Batch(COMPLETION, rows), worker_id=worker_id, feeding=False)
-        if releasing:
-            rows = [_completion(changes[place]) for place in releasing]
-            yield releasing, Query("complete_feeding", SETTLED, batch=Batch(COMPLETION, rows), worker_id=worker_id)
+                rest.append(place)
+        if completions:
+            name = "complete_feeding" if releasing else "complete"
+            batch = Batch(COMPLETION, [_completion(changes[place]) for place in completions])
+            yield completions, Query(name, SETTLED, batch=batch, worker_id=worker_id, feeding=releasing)
         if rest:
             rows = [_row(changes[place]) for place in rest]
             batch = Batch(CHANGE, rows)

@@ -20,30 +20,27 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     {completing}
     {completed}
 ), {count_completed}, fed AS MATERIALIZED (
-    SELECT child, count(*)::int AS number
-    FROM done CROSS JOIN LATERAL (SELECT DISTINCT unnest(done.feeds)) AS f (child)
-    GROUP BY child
-), locked AS MATERIALIZED (
     -- In one order for everybody: two that end at once wait for each other and do not deadlock.
-    SELECT t.id, f.number FROM (SELECT child, number FROM fed ORDER BY child) AS f
-    CROSS JOIN LATERAL (SELECT id FROM {schema}.tasks WHERE id = f.child FOR NO KEY UPDATE) AS t
+    SELECT child, count(DISTINCT id)::int AS number FROM done CROSS JOIN LATERAL unnest(feeds) AS f (child)
+    GROUP BY child
+    ORDER BY child
 ), released AS (
     UPDATE {schema}.tasks t SET
-        waits = greatest(t.waits - locked.number, 0),
+        waits = greatest(t.waits - fed.number, 0),
         updated_at = clock.now,
         (scheduled_at, ready) = (
             SELECT
                 CASE WHEN free THEN due ELSE t.scheduled_at END,
                 CASE WHEN free THEN t.state = 'pending' AND due <= clock.now ELSE t.ready END
-            FROM (SELECT t.waits <= locked.number AND t.state IN ('pending', 'cancelled') AS free, {own_due} AS due) AS w
+            FROM (SELECT t.waits <= fed.number AND t.state IN ('pending', 'cancelled') AS free, {own_due} AS due) AS w
         )
-    FROM clock, locked
-    WHERE t.id = locked.id AND t.waits > 0
-    RETURNING t.name, t.ready
+    FROM clock, fed
+    WHERE t.id = fed.child AND t.waits > 0
+    RETURNING t.id, t.name, t.ready
 )
 SELECT
     {missed} AS missed, '{}'::text[] AS claimable, '{}'::text[] AS finished, NULL AS counts,
-    ARRAY(SELECT child::text FROM fed EXCEPT SELECT id::text FROM locked) AS unseen
+    ARRAY(SELECT child::text FROM fed EXCEPT SELECT id::text FROM released) AS unseen
 FROM
     (SELECT count(CASE WHEN awaited THEN pg_notify({done_channel}, id::text)::text END) FROM done) AS told,
     (SELECT count(CASE WHEN {somebody_listens} THEN pg_notify({work_channel}, '=' || name)::text END)

@@ -112,15 +112,12 @@ WITH RECURSIVE below (id) AS (
 )
 SELECT id FROM below LIMIT :most
 
--- name: release_children
--- Each child once, by the number of its parents among these.
-UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
-    waits = max(tasks.waits - fed.number, 0),
-    updated_at = {now},
-    (scheduled_at, ready) = (
-        SELECT iif(free, due, tasks.scheduled_at), iif(free, tasks.state = 'pending' AND due <= {now}, tasks.ready)
-        FROM (SELECT tasks.waits <= fed.number AND tasks.state IN ('pending', 'cancelled') AS free, {own_due} AS due)
-    )
+-- name: fed_children
+-- Those that wait for these, each once, with the number of its parents among them; and the names of those that wait for
+-- nothing else.
+SELECT
+    json_group_object(fed.child, fed.number) AS children,
+    json_group_array(DISTINCT c.name) FILTER (WHERE c.waits <= fed.number AND c.state = 'pending') AS names
 FROM (
     SELECT f.value AS child, count(DISTINCT p.id) AS number
     FROM json_each(:ids) AS e
@@ -128,8 +125,19 @@ FROM (
     CROSS JOIN json_each(iif(json_valid(p.feeds), p.feeds, '[]')) AS f
     GROUP BY f.value
 ) AS fed
-WHERE tasks.id = fed.child AND tasks.waits > 0
-RETURNING name, ready
+CROSS JOIN tasks AS c INDEXED BY sqlite_autoindex_tasks_1 ON c.id = fed.child
+WHERE c.waits > 0
+
+-- name: release_children
+UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
+    waits = max(tasks.waits - fed.value, 0),
+    updated_at = {now},
+    (scheduled_at, ready) = (
+        SELECT iif(free, due, tasks.scheduled_at), iif(free, tasks.state = 'pending' AND due <= {now}, tasks.ready)
+        FROM (SELECT tasks.waits <= fed.value AND tasks.state IN ('pending', 'cancelled') AS free, {own_due} AS due)
+    )
+FROM json_each(:children) AS fed
+WHERE tasks.id = fed.key
 
 -- name: parent_steps
 SELECT {columns} FROM task_steps

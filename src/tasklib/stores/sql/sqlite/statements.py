@@ -42,10 +42,9 @@ _NAMES = {
     "schema": "main",
     "lost_latest": _LOST.format(-1),
     "lost_before": _LOST.format(-2),
-    # A patch leaves out what is null.
     "in_flow": (
-        "json_patch('{}', json_object('id', flow_id, 'after', iif(json_valid(after), json(after), NULL), "
-        "'feeds', iif(feeds IS NOT NULL, json('true'), NULL)))"
+        "'{' || concat_ws(',', '\"id\": ' || iif(flow_id IS NULL, NULL, json_quote(flow_id)), "
+        "'\"after\": ' || iif(json_valid(after), after, NULL), iif(feeds IS NULL, NULL, '\"feeds\": true')) || '}'"
     ),
     "lease_end": "coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :lease), '9999-12-31T23:59:59.999Z')",
     "lease_now": ":steady",
