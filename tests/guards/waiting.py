@@ -22,7 +22,7 @@ GUARDS = (
     one(
         "of slots that would wait for ever one gives way, and no other",
         "engine/waits.py",
-        " or next(reversed(self._awaited), None) != waiting",
+        " or next(reversed(self.awaited), None) != waiting",
         f"{INSIDE}test_a_slot_that_began_earlier_does_not_give_way",
     ),
 )

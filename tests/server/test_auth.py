@@ -55,7 +55,7 @@ def test_the_walk_sees_every_route(memory_engine: Engine):
     schema = make_app(memory_engine).openapi()
     any_text = {
         "{type}": "{type:type_name}",
-        "{worker}": "{worker:path}",
+        "{worker}": "{worker:text}",
         "/api/schedules/{name}": "/api/schedules/{name:type_name}",
     }
     described = set(schema["paths"])
