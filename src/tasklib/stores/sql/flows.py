@@ -54,7 +54,7 @@ def feeds(task_id: UUID, limit: int) -> Steps[Feeds]:
     return Feeds([row[0] for row in rows], number, unfinished)
 
 
-def flows(limit: int, cursor: UUID | None) -> Steps[list[FlowSummary]]:
+def flows(limit: int, cursor: UUID | None = None) -> Steps[list[FlowSummary]]:
     ids: list[UUID] = yield Query("latest_flows", ID, cursor=cursor or _LAST, limit=limit)
     if not ids:
         return []

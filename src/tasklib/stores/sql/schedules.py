@@ -62,7 +62,7 @@ _NAME = Shape(lambda name: name, {"name": Kind.TEXT})
 _NEXT = Shape(row_values, {"next_at": Kind.TIME, "now": Kind.TIME}, {"next_at": "min(next_at)", "now": "{now}"})
 
 
-def schedules(names: Sequence[str] | None) -> Steps[list[Schedule]]:
+def schedules(names: Sequence[str] | None = None) -> Steps[list[Schedule]]:
     query = Query("schedules", SCHEDULE) if names is None else Query("schedules_named", SCHEDULE, names=list(names))
     found: list[Schedule] = yield query
     return found
@@ -70,12 +70,12 @@ def schedules(names: Sequence[str] | None) -> Steps[list[Schedule]]:
 
 def due_schedules(limit: int) -> Steps[DueSchedules]:
     """One statement, as long as nothing is due."""
-    kept = -ORPHANED_AFTER
-    [(next_at, now)] = yield Query("next_schedule", _NEXT, kept=kept)
+    [(next_at, now)] = yield Query("next_schedule", _NEXT, kept=-ORPHANED_AFTER)
     due: list[Schedule] = []
     if next_at is not None and next_at <= now:
-        due = yield Query("due_schedules", SCHEDULE, now_at=now, kept=kept, limit=limit)
-        [(next_at, _)] = yield Query("next_schedule_after", _NEXT, now_at=now, kept=kept)
+        declared_after = now - ORPHANED_AFTER
+        due = yield Query("due_schedules", SCHEDULE, now_at=now, declared_after=declared_after, limit=limit)
+        [(next_at, _)] = yield Query("next_schedule_after", _NEXT, now_at=now, declared_after=declared_after)
     wait = None if next_at is None else max(timedelta(0), next_at - now).total_seconds()
     return DueSchedules(due, now, 0.0 if len(due) == limit else wait)
 
@@ -108,7 +108,7 @@ def write_schedules(
     return [answers.get(write.schedule.name) for write in writes]
 
 
-def delete_schedule(name: str, version: int, audit: Sequence[AuditEntry]) -> Steps[bool]:
+def delete_schedule(name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> Steps[bool]:
     yield BEGIN
     gone = yield Query("delete_schedule", name=name, version=version)
     if gone:

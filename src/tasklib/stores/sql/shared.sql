@@ -216,6 +216,7 @@ SELECT {columns} FROM (SELECT *, {now} AS now, {lease_now} AS lease_now FROM {sc
 ORDER BY started_at, id
 
 -- In one order, whoever publishes: none waits for another that waits for it.
+
 -- name: publish_types
 WITH {batch}
 INSERT INTO {schema}.task_types (name, options, schema, published_at)
@@ -350,6 +351,7 @@ SELECT {columns} FROM {schema}.task_schedules ORDER BY name
 SELECT {columns} FROM {schema}.task_schedules WHERE name IN (SELECT name FROM {given_names} AS given) ORDER BY name
 
 -- In one order, whoever declares: none waits for another that waits for it.
+
 -- name: add_schedules
 WITH {batch}
 INSERT INTO {schema}.task_schedules
@@ -379,6 +381,38 @@ WHERE s.name = b.name AND s.version = b.version
 -- name: delete_schedule
 DELETE FROM {schema}.task_schedules WHERE name = :name AND version = :version RETURNING name
 
+-- name: next_schedule
+-- Those of code that no worker has any more do not fire.
+SELECT {columns} FROM {schema}.task_schedules
+WHERE next_at IS NOT NULL AND (declared_at IS NULL OR declared_at > {later :kept})
+
+-- name: next_schedule_after
+SELECT {columns} FROM {schema}.task_schedules
+WHERE next_at > :now_at AND (declared_at IS NULL OR declared_at > :declared_after)
+
+-- name: due_schedules
+SELECT {columns} FROM {schema}.task_schedules
+WHERE next_at <= :now_at AND (declared_at IS NULL OR declared_at > :declared_after)
+ORDER BY next_at, name
+LIMIT :limit
+
 -- name: keep_schedules
 UPDATE {schema}.task_schedules SET declared_at = {now}
 WHERE name IN (SELECT name FROM {given_names} AS given) AND declared_at IS NOT NULL
+
+-- name: ends
+{get}
+
+-- name: parents
+{get}
+
+-- name: fed_tasks
+SELECT {columns} FROM {schema}.tasks AS t {by_id} WHERE id {in_ids :ids} AND feeds IS NOT NULL
+
+-- name: parent_steps
+SELECT {columns} FROM {schema}.task_steps
+WHERE task_id {in_ids :ids} AND name LIKE 'after:%'
+ORDER BY task_id, name
+
+-- name: flow_ids
+SELECT id FROM {schema}.tasks AS t {by_flow} WHERE flow_id = :flow_id ORDER BY id LIMIT :limit

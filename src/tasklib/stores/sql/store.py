@@ -10,9 +10,8 @@ from uuid import UUID
 
 from tasklib.core.decide import Change, WriteResult
 from tasklib.core.errors import TaskConflict
-from tasklib.core.flows import FlowSummary
 from tasklib.core.published import PublishedType
-from tasklib.core.schedules import Schedule, ScheduleWrite
+from tasklib.core.schedules import ScheduleWrite
 from tasklib.core.task import NewTask, Task
 from tasklib.stores.listeners import Listeners
 from tasklib.stores.sql import access, lists, reads, release, sampling, submit, task_types, upkeep
@@ -110,8 +109,12 @@ class SqlStore(ABC):
     parents = _read(flow_steps.parents)
     after_of = _read(flow_steps.after_of)
     feeds = _read(flow_steps.feeds)
+    flows = _list(flow_steps.flows)
     flow_graph = _list(flow_steps.flow_graph)
+
+    schedules = _read(schedule_steps.schedules)
     due_schedules = _read(schedule_steps.due_schedules)
+    delete_schedule = _write(schedule_steps.delete_schedule)
 
     request_drain = _write(worker_steps.request_drain)
     deregister_worker = _write(worker_steps.deregister_worker)
@@ -202,17 +205,11 @@ class SqlStore(ABC):
         seconds = READING_SECONDS if where.task_id is None else None
         return await self._driver.read(lambda: access.list_audit(where, limit, cursor), seconds=seconds)
 
-    async def flows(self, limit: int, cursor: UUID | None = None) -> list[FlowSummary]:
-        return await self._driver.read(lambda: flow_steps.flows(limit, cursor), seconds=READING_SECONDS)
-
     async def release_stranded(self, limit: int) -> int:
         # The first look is at all of them: whoever was there before may have died long ago.
         ids = await self._driver.read(lambda: flow_steps.stranded(limit, all_ages=not self._looked_at_all))
         self._looked_at_all = len(ids) < limit or self._looked_at_all
         return await self._driver.write(lambda: release.recount(ids)) if ids else 0
-
-    async def schedules(self, names: Sequence[str] | None = None) -> list[Schedule]:
-        return await self._driver.read(lambda: schedule_steps.schedules(names))
 
     async def write_schedules(
         self, writes: Sequence[ScheduleWrite], *, audit: Sequence[AuditEntry] = (), wait: bool = True
@@ -220,9 +217,6 @@ class SqlStore(ABC):
         if not writes:
             return []
         return await self._driver.write(lambda: schedule_steps.write_schedules(writes, audit, wait=wait))
-
-    async def delete_schedule(self, name: str, version: int, *, audit: Sequence[AuditEntry] = ()) -> bool:
-        return await self._driver.write(lambda: schedule_steps.delete_schedule(name, version, audit))
 
     async def keep_schedules(self, names: Sequence[str]) -> None:
         if names:

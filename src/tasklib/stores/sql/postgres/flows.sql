@@ -32,15 +32,6 @@ UPDATE {schema}.tasks SET feeds = coalesce(feeds, '{}') || :children::uuid[] WHE
 -- In one order for everybody; not one that an index has, or it might be walked from end to end.
 SELECT {columns} FROM {schema}.tasks WHERE id = ANY (:ids::uuid[]) ORDER BY id::text FOR NO KEY UPDATE
 
--- name: ends
-SELECT {columns} FROM {schema}.tasks WHERE id = ANY (:ids::uuid[])
-
--- name: parents
-SELECT {columns} FROM {schema}.tasks WHERE id = ANY (:ids::uuid[])
-
--- name: fed_tasks
-SELECT {columns} FROM {schema}.tasks WHERE id = ANY (:ids::uuid[]) AND feeds IS NOT NULL
-
 -- name: feeds
 WITH fed AS MATERIALIZED (
     SELECT DISTINCT c.id, c.completed_at IS NOT NULL AS finished
@@ -94,14 +85,6 @@ WITH RECURSIVE below (id) AS (
        OR (t.state = :state::text AND t.waits > 0 AND t.after ->> 'on' IS DISTINCT FROM 'end')
 )
 SELECT id FROM below LIMIT :most
-
--- name: parent_steps
-SELECT {columns} FROM {schema}.task_steps
-WHERE task_id = ANY (:ids::uuid[]) AND name LIKE 'after:%'
-ORDER BY task_id, name
-
--- name: flow_ids
-SELECT id FROM {schema}.tasks WHERE flow_id = :flow_id::uuid ORDER BY id LIMIT :limit
 
 -- name: move_children
 WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (

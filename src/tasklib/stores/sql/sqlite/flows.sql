@@ -45,16 +45,6 @@ WHERE id IN (SELECT value FROM json_each(:ids))
 SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1
 WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY id
 
--- name: ends
-SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (SELECT value FROM json_each(:ids))
-
--- name: parents
-SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1 WHERE id IN (SELECT value FROM json_each(:ids))
-
--- name: fed_tasks
-SELECT {columns} FROM tasks INDEXED BY sqlite_autoindex_tasks_1
-WHERE id IN (SELECT value FROM json_each(:ids)) AND feeds IS NOT NULL
-
 -- name: feeds
 WITH fed AS MATERIALIZED (
     SELECT DISTINCT c.id, c.completed_at IS NOT NULL AS finished
@@ -138,14 +128,6 @@ UPDATE tasks INDEXED BY sqlite_autoindex_tasks_1 SET
     )
 FROM json_each(:children) AS fed
 WHERE tasks.id = fed.key
-
--- name: parent_steps
-SELECT {columns} FROM task_steps
-WHERE task_id IN (SELECT value FROM json_each(:ids)) AND name LIKE 'after:%'
-ORDER BY task_id, name
-
--- name: flow_ids
-SELECT id FROM tasks INDEXED BY ix_tasks_flow_id WHERE flow_id = :flow_id ORDER BY id LIMIT :limit
 
 -- name: move_children
 WITH {batch}, matched AS MATERIALIZED (
