@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
@@ -15,6 +17,7 @@ from tests.conformance.builders import new_task, submit
 from tests.databases import new_database
 from tests.servers import QUICK, PostgresServer
 from tests.stores.conftest import number_of
+from tests.waiting import eventually
 
 NewRole = Callable[[str], str]
 
@@ -128,7 +131,14 @@ async def test_a_pool_that_reaches_the_limit_makes_do_with_what_it_has(
 async def test_a_server_without_a_connection_left_is_waited_for():
     with PostgresServer(settings=QUICK | {"max_connections": "3", "superuser_reserved_connections": "0"}) as server:
         store = PostgresStore(server.dsn, call_timeout=1.0)
-        taken = [psycopg.connect(server.dsn) for _ in range(3)]
+        taken: list[psycopg.Connection[Any]] = []
+
+        def take() -> bool:
+            with suppress(psycopg.OperationalError):  # that of whoever saw that the server is there may be about to end
+                taken.append(psycopg.connect(server.dsn))
+            return len(taken) == 3
+
+        eventually(take)
         with pytest.raises(StoreBusy, match=r"max_connections.*tried for 1 s"):
             await store.open()
         await store.close()
