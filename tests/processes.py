@@ -1,8 +1,10 @@
-"""Processes that begin together."""
+"""Processes that begin together, and such as have ended."""
 
 import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
+
+import psutil
 
 
 def said_together(commands: Sequence[Sequence[str]]) -> list[str]:
@@ -26,3 +28,11 @@ def said_together(commands: Sequence[Sequence[str]]) -> list[str]:
         ends = [(process.returncode, errors) for process, (_, errors) in zip(processes, answers, strict=True)]
     assert ends == [(0, "")] * len(ends), ends
     return [line for said, _ in answers for line in said.splitlines()]
+
+
+def has_ended(pid: int) -> bool:
+    """Gone, or waiting to be reaped by whoever is its parent by now."""
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True

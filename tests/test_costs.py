@@ -318,12 +318,11 @@ def idle_minute(url: str, spent: Callable[[], int], most: int) -> int:
         running = asyncio.create_task(worker.run())
         await eventually_async(engine.workers, timeout=60)  # it has opened all it needs, and registered
         await pass_time(30)
-        for _ in range(3):
+        found, tries = most + 1, 3
+        while found > most and tries:
             before = spent()
             await pass_time(60)
-            found = spent() - before
-            if found <= most:
-                break
+            found, tries = spent() - before, tries - 1
         worker.stop()
         await running
         await engine.close()

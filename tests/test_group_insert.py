@@ -1,6 +1,7 @@
 """Submits of one process that wait go together, and none has to do with another."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,7 +14,7 @@ import pytest
 from tasklib.core.errors import StoreError, StoreUnavailable
 from tasklib.core.task import NewTask
 from tasklib.engine import group_insert as module
-from tasklib.engine.group_insert import AT_ONCE, GroupInsert
+from tasklib.engine.group_insert import AT_ONCE, GroupInsert, _ThreadAnswer
 from tasklib.stores.sql.sqlite import SqliteStore
 from tasklib.stores.values import Filter, Inserted
 from tests.conformance.builders import new_task
@@ -56,9 +57,15 @@ def group_insert(gated: Gated) -> GroupInsert:
 
 
 @pytest.fixture
-def threads() -> Iterator[ThreadPoolExecutor]:
+def threads(group_insert: GroupInsert) -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(20) as threads:
         yield threads
+        for left in (
+            *group_insert._from_threads,
+            *group_insert._waiting,
+        ):  # after a failure
+            if isinstance(left.answer, _ThreadAnswer):
+                left.answer.set_exception(StoreUnavailable("the test is over"))
 
 
 async def crowd(gated: Gated, group_insert: GroupInsert, tasks: Sequence[NewTask]) -> list[asyncio.Task[Inserted]]:
@@ -78,6 +85,21 @@ async def test_what_waits_is_one_statement(store: SqliteStore, gated: Gated, gro
     assert all(each.created and each.created_at is not None for each in inserted)
     found = await store.get([task.id for task in tasks])
     assert [task and task.kwargs for task in found] == list(range(100))
+
+
+async def test_what_waits_and_differs_in_its_options_keeps_them(
+    store: SqliteStore, gated: Gated, group_insert: GroupInsert
+) -> None:
+    first = await crowd(gated, group_insert, [new_task() for _ in range(AT_ONCE)])
+    tasks = [new_task(name=f"type_{number % 2}", payload=number)._replace(priority=number) for number in range(4)]
+    tasks.append(tasks[-1]._replace(id=new_task().id, max_retries=7))
+    callers = [asyncio.create_task(group_insert.insert(task, dated=False)) for task in tasks]
+    await eventually_async(lambda: len(group_insert._waiting) == len(tasks))
+    gated.gate.set()
+    await asyncio.gather(*first, *callers)
+    found = [task for task in await store.get([task.id for task in tasks]) if task is not None]
+    kept = [(task.name, task.kwargs, task.priority, task.max_retries) for task in found]
+    assert kept == [(task.name, json.loads(task.kwargs), task.priority, task.max_retries) for task in tasks]
 
 
 async def test_callers_who_come_again_go_together_again(gated: Gated, group_insert: GroupInsert) -> None:
@@ -177,7 +199,7 @@ async def test_the_loop_is_called_once_for_all_threads(
 
     tasks = [new_task() for _ in range(20)]
     answers = [threads.submit(group_insert.insert_from_thread, task, Busy()) for task in tasks]  # type: ignore[arg-type]
-    await eventually_async(lambda: len(group_insert._from_threads) == len(tasks))
+    await eventually_async(lambda: calls and len(group_insert._from_threads) == len(tasks))
     [take_over] = calls
     take_over()  # type: ignore[operator]
     await asyncio.gather(*(asyncio.wrap_future(answer, loop=loop) for answer in answers))

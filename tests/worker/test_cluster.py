@@ -13,7 +13,7 @@ from tests.waiting import eventually_async
 from tests.worker import app
 from tests.worker.processes import fleet_on
 
-TASKS = 5_000
+TASKS = 12_000
 
 
 async def test_a_node_and_a_worker_are_killed_and_nothing_is_lost(tmp_path: Path):

@@ -17,6 +17,7 @@ from tasklib.core.retry import RetryPolicy
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import ClaimRequest, ControlChange, Filter
 from tasklib.worker.signals import ECHO_SECONDS
+from tests.processes import has_ended
 from tests.queues import as_default
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
@@ -278,4 +279,4 @@ async def test_children_are_gone_when_their_parent_is_killed(fleet: Fleet, queue
     assert psutil.Process(worker.process.pid) in psutil.Process(child).parents()
     worker.send(signal.SIGKILL)
     worker.wait()
-    eventually(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE, 10)
+    eventually(lambda: has_ended(child), 10)

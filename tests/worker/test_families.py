@@ -12,6 +12,7 @@ import pytest
 
 from tasklib import Config, TaskState, TaskWorker
 from tasklib.engine.engine import Engine
+from tests.processes import has_ended
 from tests.queues import as_default
 from tests.waiting import eventually, eventually_async
 from tests.worker import app
@@ -33,11 +34,6 @@ async def queue(sqlite_url: str) -> AsyncIterator[Engine]:
         yield engine
 
 
-def ended(pid: int) -> bool:
-    """Gone, or waiting to be reaped by whoever is its parent by now."""
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
 async def grandchild(fleet: Fleet) -> int:
     await eventually_async(lambda: fleet.starts("grandchild"), LONG)
     return int(fleet.journal[0][-1])
@@ -49,7 +45,7 @@ async def test_a_child_that_dies_takes_its_own_children_along(fleet: Fleet, queu
     handle = await app.has_a_child.submit_async("exits")
     assert "exit code 7" in ((await handle.wait_async(LONG)).error or "")
     pid = await grandchild(fleet)
-    await eventually_async(lambda: ended(pid))
+    await eventually_async(lambda: has_ended(pid))
     assert await (await app.in_child.submit_async(1)).result_async(LONG) == 2
 
 
@@ -69,7 +65,7 @@ async def test_a_timeout_ends_all_of_it(fleet: Fleet, queue: Engine):
     handle = await app.has_a_child.options(timeout_seconds=3).submit_async("waits")
     assert "TaskTimedOut" in ((await handle.wait_async(LONG)).error or "")
     pid = await grandchild(fleet)
-    await eventually_async(lambda: ended(pid))
+    await eventually_async(lambda: has_ended(pid))
 
 
 async def test_a_cancel_ends_all_of_it(fleet: Fleet, queue: Engine):
@@ -78,7 +74,7 @@ async def test_a_cancel_ends_all_of_it(fleet: Fleet, queue: Engine):
     pid = await grandchild(fleet)
     await handle.cancel_async()
     assert (await handle.wait_async(LONG)).state == TaskState.CANCELLED
-    await eventually_async(lambda: ended(pid))
+    await eventually_async(lambda: has_ended(pid))
 
 
 def told_to_stop(worker: WorkerProcess) -> None:
@@ -100,7 +96,7 @@ async def test_nothing_outlives_its_worker(fleet: Fleet, queue: Engine, end: Cal
     assert pid in family
     assert len(family) == 3, "the guardian, the child, and the child's own"
     end(worker)
-    eventually(lambda: all(map(ended, family)))
+    eventually(lambda: all(map(has_ended, family)))
 
 
 async def test_nothing_outlives_a_child_that_was_killed(fleet: Fleet, queue: Engine):
@@ -109,7 +105,7 @@ async def test_nothing_outlives_a_child_that_was_killed(fleet: Fleet, queue: Eng
     pid = await grandchild(fleet)
     os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
     assert "SIGKILL" in ((await handle.wait_async(LONG)).error or "")
-    await eventually_async(lambda: ended(pid))
+    await eventually_async(lambda: has_ended(pid))
 
 
 async def test_a_child_that_cannot_be_started_fails_its_task_and_nothing_else(
