@@ -31,8 +31,11 @@ from tasklib.worker.prefetch import PREFETCH_LIMIT, SLICE_SECONDS, RunTimes
 
 log = logging.getLogger("tasklib.worker")
 
-UNSETTLED_LIMIT = 4 * PREFETCH_LIMIT
-"""With more outcomes than this waiting to be written, nothing is prefetched."""
+CLAIM_LIMIT = 1000
+"""The most that one claim prefetches. Of short tasks that wait there may be more, so that the next claim is on its way
+while they run."""
+UNSETTLED_LIMIT = 2 * PREFETCH_LIMIT
+"""With more outcomes than this waiting to be written, nothing is claimed."""
 PREFETCHED_SECONDS = 0.5
 """What has waited longer behind running tasks is given back."""
 CANCELS_KEPT = 100
@@ -129,7 +132,6 @@ class Fetcher:
                 await self._note_busy(store, full)
                 if full:
                     quiet = 0
-                    await asyncio.sleep(0)
                     continue
                 quiet = 0 if claimed.claims else quiet + 1
                 if at_rest and not claimed.claims:
@@ -158,10 +160,10 @@ class Fetcher:
         wanted, target = slots.free, self._run_times.prefetch
         if self._limit is not None:
             wanted, target = min(wanted, self._limit - self.taken), 0
-        unsettled = len(self._in_flight) - waiting - slots.running
-        if unsettled > UNSETTLED_LIMIT or waiting > target // 2:
-            target = 0
-        return self._isolation.room(wanted, max(0, target - waiting))
+        if len(self._in_flight) - waiting - slots.running > UNSETTLED_LIMIT:
+            return 0, 0
+        prefetch = min(target - waiting, CLAIM_LIMIT)
+        return self._isolation.room(wanted, prefetch if prefetch >= min(target, CLAIM_LIMIT) / 2 else 0)
 
     async def _claim(self, store: Backend, wanted: int, prefetch: int) -> Claimed | None:
         names = self._names()
@@ -191,7 +193,7 @@ class Fetcher:
             await self._reclaim_orphans(store)
             return None
         self._outage.over()
-        await self._dispatch(store, claimed.claims, asked_at)
+        await self._dispatch(store, claimed.claims, asked_at, another=len(claimed.claims) >= wanted + prefetch)
         for hint in self._cancels:
             self._heartbeat.look_at(hint.ids)
         return claimed
@@ -213,7 +215,11 @@ class Fetcher:
             # Their leases began some time before: no longer than one call may take.
             await self._dispatch(store, orphans, asked_at - self._engine.config.call_timeout_seconds)
 
-    async def _dispatch(self, store: Backend, claims: Sequence[Claim], asked_at: float) -> None:
+    async def _dispatch(
+        self, store: Backend, claims: Sequence[Claim], asked_at: float, *, another: bool = False
+    ) -> None:
+        """`another`: the next claim follows. It goes out first: once threads run short tasks, this one may have to wait
+        for its turn until they have run them all."""
         unregistered = []
         executions = []
         sources: dict[UUID, Sources] = {}
@@ -231,7 +237,10 @@ class Fetcher:
         for execution in executions[:number]:
             self._executor_for(execution).waiting.append(execution)
         self.taken += number
-        self._fill(claims)
+        if another:
+            asyncio.get_running_loop().call_soon(self._fill, claims)
+        else:
+            self._fill(claims)
         if unregistered:
             await self._return(store, unregistered)
 

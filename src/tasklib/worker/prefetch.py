@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PREFETCH_LIMIT = 1000
+PREFETCH_LIMIT = 3000
 HORIZON_SECONDS = 0.1
 """Prefetch what is expected to start within this time."""
 SHORTEST_SECONDS = 1e-5
