@@ -80,7 +80,7 @@ class GroupInsert:
         """The loop was called to take over what came from threads, and has not begun to."""
 
     async def insert(self, task: NewTask, *, dated: bool) -> Inserted:
-        if self._returning or self._under_way() >= AT_ONCE:
+        if self._returning or (self._began and self._under_way() >= AT_ONCE):
             answer: asyncio.Future[Inserted] = asyncio.get_running_loop().create_future()
             self._waiting.append(_Waiting(task, dated, answer))
             return await answer
@@ -90,7 +90,8 @@ class GroupInsert:
             [inserted] = await self._store.insert([task], dated=dated)
         finally:
             self._began.remove(began)
-            self._start()
+            if self._waiting:
+                self._start()
         return inserted
 
     def insert_from_thread(self, task: NewTask, loop: asyncio.AbstractEventLoop) -> Inserted:

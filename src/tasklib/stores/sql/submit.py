@@ -48,17 +48,19 @@ def submit(tasks: Sequence[NewTask], *, dated: bool = False) -> Steps[Sequence[I
     if (yield IN_DOUBT):
         return (yield from _submit_again(tasks, dated=dated))
     samples = _samples(tasks)
+    plain, keyed = True, False
     for task in samples:
         if task.delay_seconds is not None and task.delay_seconds > LONGEST_DELAY_SECONDS:
             # It may be beyond the calendar, and would take the whole batch with it.
             return (yield from submit([_capped(each) for each in tasks], dated=dated))
-    if any(task[PLAIN_FIELDS:] != _PLAIN for task in samples):
+        plain = plain and task[PLAIN_FIELDS:] == _PLAIN
+        keyed = keyed or task.idempotency_key is not None
+    if not plain:
         return (
             yield from (_submit_linked(tasks) if any(task.is_linked for task in samples) else _submit_unique(tasks))
         )
-    for task in samples:
-        if task.idempotency_key is not None:
-            return (yield from _submit_keyed(tasks))
+    if keyed:
+        return (yield from _submit_keyed(tasks))
     names, due_at = _due_soon(samples)
     insert = ("insert_dated", CREATED_AT) if dated else ("insert", ROW_COUNT)
     answer: Any = yield Query(*insert, batch=Batch(NEW_TASK, tasks), wake=_wake(names), due_at=due_at)
