@@ -21,6 +21,8 @@ pytest.register_assert_rewrite("tests.conformance")  # it is imported, not colle
 SEED = "TASKLIB_SEED"
 POSTGRES = "TASKLIB_TEST_POSTGRES_URL"
 NATS = "TASKLIB_TEST_NATS_URL"
+_USUAL = "/tmp"
+"""Whoever names another folder for temporary files has a reason."""
 _MEMORY = Path("/dev/shm")
 _ROOM = 4 * 1024**3
 _HERE = Path(__file__).parent
@@ -39,7 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # interrupt a command would wait for ever.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(2**32)))
-    if "TMPDIR" not in os.environ and _has_room_in_memory():
+    if tempfile.gettempdir() == _USUAL and _has_room_in_memory():
         os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
     if getattr(config.option, "numprocesses", None):
         _start_postgres(config)
