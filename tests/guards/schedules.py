@@ -88,19 +88,15 @@ GUARDS = (
         suite(EDITS, "sqlite"),
         put="return self.declared or self.operator",
     ),
-    one(
-        "sqlite: an orphaned schedule is not due",
-        "stores/sql/sqlite/schedules.sql",
-        " AND (declared_at IS NULL OR declared_at > strftime('%Y-%m-%dT%H:%M:%fZ', :now_at, :kept))",
-        suite(ORPHANS, "sqlite"),
-        within="-- name: due_schedules",
-    ),
-    one(
-        "postgres: an orphaned schedule is not due",
-        "stores/sql/postgres/schedules.sql",
-        " AND (declared_at IS NULL OR declared_at > :now_at::timestamptz + :kept::interval)",
-        suite(ORPHANS, "postgres"),
-        within="-- name: due_schedules",
+    *(
+        one(
+            f"{engine}: an orphaned schedule is not due",
+            "stores/sql/shared.sql",
+            " AND (declared_at IS NULL OR declared_at > :declared_after)",
+            suite(ORPHANS, engine),
+            within="-- name: due_schedules",
+        )
+        for engine in ("sqlite", "postgres")
     ),
     one(
         "nats: an orphaned schedule is not due",
