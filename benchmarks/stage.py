@@ -39,7 +39,7 @@ class Stage:
             }[engine]
             try:
                 self._addresses[engine] = self._stack.enter_context(start())
-            except FileNotFoundError as error:
+            except (FileNotFoundError, RuntimeError) as error:
                 raise NoServer(str(error)) from None
         return self._addresses[engine]
 
