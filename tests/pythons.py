@@ -32,7 +32,7 @@ SHORT = [
 ]
 ON_SQLITE = "not memory and not nats and not postgres"
 """Cases of these, by their names: they need no server."""
-NEEDED = {"hypothesis", "psutil", "psycopg", "pytest", "pytest-asyncio", "pytest-timeout"}
+NEEDED = {"httpx", "hypothesis", "psutil", "psycopg", "pytest", "pytest-asyncio", "pytest-timeout"}
 """Of the development tools, by these tests."""
 
 
@@ -88,7 +88,7 @@ def run_short(python: Python) -> bool:
         inside = f"{folder}/bin/python"
         commands = [
             [str(python.path), "-m", "venv", folder],
-            [inside, "-m", "pip", "install", "--quiet", "-e", ".[nats,postgres]", *tools],
+            [inside, "-m", "pip", "install", "--quiet", "-e", ".[nats,postgres,server]", *tools],
             [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", ON_SQLITE, *SHORT],
         ]
         env = {**os.environ, "TASKLIB_SKIP_UI": "1"}
