@@ -3,6 +3,7 @@
 from tests.guards.guard import Cut, Guard
 
 SUITE = "tests/stores/test_conformance.py::TestStores::"
+LOCK_ORDER = "tests/stores/postgres/test_lock_order.py::test_the_first_of_several_is_locked_first"
 SQLITE_SETTLE = "stores/sql/sqlite/settle.sql"
 POSTGRES = "stores/sql/postgres/settle.sql"
 NATS = "stores/nats/settle.py"
@@ -164,6 +165,13 @@ SQLITE_GUARDS = (
 )
 
 POSTGRES_GUARDS = (
+    one(
+        "postgres: settles and heartbeats lock their tasks in one order",
+        POSTGRES,
+        " ORDER BY id",
+        *(f"{LOCK_ORDER}[{write}]" for write in ("complete", "fail", "extend")),
+        within="-- name: in_order",
+    ),
     one(
         "postgres: a completion is written under its version",
         POSTGRES,

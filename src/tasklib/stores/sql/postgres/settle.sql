@@ -61,7 +61,7 @@ UPDATE {schema}.tasks t SET
         error = NULL,
         unique_key = CASE t.unique_until WHEN 'elapsed' THEN t.unique_key END,
         ready = false
-    FROM clock, batch b
+    FROM clock, {in_order} b
     WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
 
 -- name: completed
@@ -146,7 +146,7 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
                 WHERE t.cancel_requested_at IS NOT NULL AND b.asked_entry IS NOT NULL
             ) AS w
         )
-    FROM clock, batch b
+    FROM clock, {in_order} b
     WHERE t.id = b.id
       AND (b.version IS NULL OR t.version = b.version)
       AND t.worker_id IS NOT DISTINCT FROM b.worker_id
@@ -194,9 +194,13 @@ FROM (
 CASE WHEN (SELECT count(*) FROM done) < (SELECT count(*) FROM batch)
     THEN ARRAY(SELECT id::text FROM batch EXCEPT SELECT id::text FROM done) ELSE '{}' END
 
+-- name: in_order
+-- One order for everybody, so that settles and heartbeats of the same tasks wait for each other and do not deadlock.
+(SELECT * FROM batch ORDER BY id)
+
 -- name: extend
 WITH {batch}
 UPDATE {schema}.tasks t SET locked_until = {lease_now} + :duration::interval
-FROM batch b
+FROM {in_order} b
 WHERE t.id = b.id AND t.version = b.version AND t.worker_id = :worker_id::text
 RETURNING t.id, t.version, t.cancel_requested_at IS NOT NULL
