@@ -75,6 +75,7 @@ upgrade: install ## migrate a version-1 queue under load, old and new workers si
 
 bench: .venv-bench/.installed ## measure it beside others; QUICK=1 takes minutes, ONLY=pages, BEFORE=v0.1, ARGS=--help
 	@.venv-bench/bin/python -m benchmarks.install $(if $(QUICK),--quick)
+	@$(call dashboard,.venv-bench)
 	@.venv-bench/bin/python -m benchmarks.run $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) \
 		$(if $(BEFORE),--before $(BEFORE)) $(ARGS)
 
