@@ -138,7 +138,7 @@ async def test_a_worker_that_lost_its_claim_tells_nothing(
     handle = await taken_back.submit_async()
     await drain_async(engine, registry=registry)
     assert await handle.result_async(5) == 2
-    assert "refused: task" in caplog.text
+    assert "refused: task" in caplog.text or "is lost: no longer" in caplog.text  # a heartbeat may come before its end
     assert [(kind, event.attempt) for kind, event in listening.told] == [("completed", 2)]
 
 
