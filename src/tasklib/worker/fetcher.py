@@ -193,7 +193,7 @@ class Fetcher:
             await self._reclaim_orphans(store)
             return None
         self._outage.over()
-        await self._dispatch(store, claimed.claims, asked_at, another=len(claimed.claims) >= wanted + prefetch)
+        await self._dispatch(store, claimed.claims, asked_at)
         for hint in self._cancels:
             self._heartbeat.look_at(hint.ids)
         return claimed
@@ -215,11 +215,7 @@ class Fetcher:
             # Their leases began some time before: no longer than one call may take.
             await self._dispatch(store, orphans, asked_at - self._engine.config.call_timeout_seconds)
 
-    async def _dispatch(
-        self, store: Backend, claims: Sequence[Claim], asked_at: float, *, another: bool = False
-    ) -> None:
-        """`another`: the next claim follows. It goes out first: once threads run short tasks, this one may have to wait
-        for its turn until they have run them all."""
+    async def _dispatch(self, store: Backend, claims: Sequence[Claim], asked_at: float) -> None:
         unregistered = []
         executions = []
         sources: dict[UUID, Sources] = {}
@@ -237,10 +233,8 @@ class Fetcher:
         for execution in executions[:number]:
             self._executor_for(execution).waiting.append(execution)
         self.taken += number
-        if another:
-            asyncio.get_running_loop().call_soon(self._fill, claims)
-        else:
-            self._fill(claims)
+        # A claim that follows goes out first: once threads run short tasks, this one gets its turn when all have run.
+        asyncio.get_running_loop().call_soon(self._fill, claims)
         if unregistered:
             await self._return(store, unregistered)
 
