@@ -60,10 +60,7 @@ def group_insert(gated: Gated) -> GroupInsert:
 def threads(group_insert: GroupInsert) -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(20) as threads:
         yield threads
-        for left in (
-            *group_insert._from_threads,
-            *group_insert._waiting,
-        ):  # after a failure
+        for left in (*group_insert._from_threads, *group_insert._waiting):  # after a failure
             if isinstance(left.answer, _ThreadAnswer):
                 left.answer.set_exception(StoreUnavailable("the test is over"))
 

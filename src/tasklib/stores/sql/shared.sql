@@ -215,9 +215,8 @@ WHERE (stopped_at < {later :kept} OR seen_at < {lease_later :kept}) AND NOT EXIS
 SELECT {columns} FROM (SELECT *, {now} AS now, {lease_now} AS lease_now FROM {schema}.task_workers) AS w
 ORDER BY started_at, id
 
--- In one order, whoever publishes: none waits for another that waits for it.
-
 -- name: publish_types
+-- In one order, whoever publishes: none waits for another that waits for it.
 WITH {batch}
 INSERT INTO {schema}.task_types (name, options, schema, published_at)
 SELECT name, options, schema, {now} FROM batch WHERE true ORDER BY name
@@ -350,9 +349,8 @@ SELECT {columns} FROM {schema}.task_schedules ORDER BY name
 -- name: schedules_named
 SELECT {columns} FROM {schema}.task_schedules WHERE name IN (SELECT name FROM {given_names} AS given) ORDER BY name
 
--- In one order, whoever declares: none waits for another that waits for it.
-
 -- name: add_schedules
+-- In one order, whoever declares: none waits for another that waits for it.
 WITH {batch}
 INSERT INTO {schema}.task_schedules
     (name, declared, operator, paused, version, next_at, declared_at, code_at, runs, fired, missed, created_at, updated_at)
