@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
+import asyncpg
 import psycopg
 import pytest
 
@@ -99,10 +100,29 @@ async def test_a_server_that_may_only_read_for_now_is_waited_for():
     """As it is made for a moment when servers change places. Its setting is named all the same."""
     with PostgresServer(settings=QUICK | {"default_transaction_read_only": "on"}) as server:
         for url in (server.dsn, f"{server.dsn}?target_session_attrs=read-write"):
-            store = PostgresStore(url, call_timeout=1.0)
-            with pytest.raises(StoreUnavailable, match=r"default_transaction_read_only.*tried for 1 s"):
+            store = PostgresStore(url, call_timeout=3.0)
+            with pytest.raises(StoreUnavailable, match=r"default_transaction_read_only.*tried for 3 s"):
                 await store.open()
             await store.close()
+
+
+async def test_a_try_that_the_deadline_cuts_off_is_told_by_what_refused_the_one_before(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+):
+    """It is what stands in the way. That there was no answer says nothing."""
+    tries = 0
+
+    async def refused_then_silent(connection: Any, timeout: float) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise asyncpg.ReadOnlySQLTransactionError("cannot execute UPDATE in a read-only transaction")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(store._calls, "call_timeout", 1.0)
+    with pytest.raises(StoreUnavailable, match=r"takes no writes: cannot execute UPDATE.*tried for 1 s"):
+        await store._calls.run(refused_then_silent)
+    assert tries > 1
 
 
 async def test_a_role_without_a_connection_left(postgres_url: str, new_role: NewRole):

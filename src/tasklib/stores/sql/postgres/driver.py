@@ -140,8 +140,8 @@ class PostgresDriver:
                         raise refused from error
                 if not isinstance(error, Exception):
                     raise
-                if connection is None and refusal is not None and isinstance(error, TimeoutError):
-                    raise _given_up(refusal, self.call_timeout) from error  # there was no time left to be refused again
+                if refusal is not None and isinstance(error, TimeoutError) and error.errno is None:
+                    raise _given_up(refusal, self.call_timeout) from error  # the deadline came before the next refusal
                 cure = remedy(error)
                 in_doubt = connection is not None and cure is Remedy.RECONNECT
                 if isinstance(error, TaskLibError):
