@@ -141,7 +141,7 @@ class Config(BaseModel):
     @property
     def recovery_seconds(self) -> float:
         """How often to look for what dead workers hold."""
-        return min(10.0, max(0.25, min(self.lock_timeout_seconds, self.dead_after_seconds) / 4))
+        return min(10.0, max(0.25, min(self.lock_timeout_seconds, self.dead_after_seconds) / 3))
 
     @property
     def default_retry(self) -> RetryPolicy:

@@ -302,7 +302,7 @@ class Fetcher:
     def _pause(self, quiet: int, next_due_in: float | None, wakes: bool) -> float:
         """Polling is the truth, wake-ups are a hint: poll less and less while nothing comes, but never stop."""
         longest = 5.0 if wakes else 1.0
-        pause = min(self._poll_interval * max(1, quiet), self._poll_interval * longest) * random.uniform(0.8, 1.0)
+        pause = min(self._poll_interval * max(1, quiet), self._poll_interval * longest) * random.uniform(0.8, 1.2)
         return pause if next_due_in is None else min(pause, max(0.001, next_due_in))
 
     async def _rest(self, seconds: float) -> None:

@@ -22,10 +22,8 @@ PRUNE_EVERY_SECONDS = 60.0
 SUBMIT_SLACK_SECONDS = 30.0
 """What a submit may still take on its way to the database once its caller's deadline is over."""
 COMPACT_EVERY_SECONDS = 300.0
-SAMPLE_EVERY_SECONDS = 25.0
-"""Kept once in a minute: so each minute has one, and early, whatever the spread."""
-
-
+SAMPLE_EVERY_SECONDS = 45.0
+"""Kept once in a minute: so each minute has one, whatever the spread."""
 STRANDED_EVERY_SECONDS = 60.0
 STRANDED_BATCH = 1000
 

@@ -14,7 +14,7 @@ from tasklib.stores.values import Hint
 
 log = logging.getLogger("tasklib.worker")
 
-LONGEST_SLEEP_SECONDS = 30.0
+LONGEST_SLEEP_SECONDS = 60.0
 """Who changes a schedule wakes all that listen. This is for those who were not heard."""
 SPREAD_SECONDS = 0.03
 """So that not all workers come in the same moment."""

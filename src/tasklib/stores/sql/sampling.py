@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from tasklib.stores.samples import ENDS, LEVEL, LONGEST_GAP, Cell, Earlier, Waiting, cells_of
-from tasklib.stores.sql.columns import ACTIVE, POINT, VERSION_START, Active
-from tasklib.stores.sql.reads import now
+from tasklib.stores.sql.columns import ACTIVE, NOW, POINT, VERSION_START, Active
 from tasklib.stores.sql.steps import BEGIN, Query, Steps
 from tasklib.stores.sql.upkeep import add_counts
 from tasklib.stores.values import Point, VersionStart
@@ -16,10 +15,11 @@ from tasklib.stores.values import Point, VersionStart
 
 def look() -> Steps[list[Cell]]:
     """None where this minute has its sample."""
-    moment = yield from now()
-    minute = moment.replace(second=0, microsecond=0)
-    if (yield Query("sampled", minute=minute)):
+    clock: list[datetime] = yield Query("clock_if_unsampled", NOW)
+    if not clock:
         return []
+    [moment] = clock
+    minute = moment.replace(second=0, microsecond=0)
     active: list[Active] = yield Query("stats_active", ACTIVE)
     cells: list[Point] = yield Query("latest_cells", POINT, since=minute - LONGEST_GAP, states=[LEVEL, *ENDS])
     levels_at = (cell.minute for cell in cells if cell.state == LEVEL and not cell.name)

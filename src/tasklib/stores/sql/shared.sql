@@ -126,6 +126,11 @@ WHERE version IS NOT NULL AND NOT EXISTS (
 )
 GROUP BY version
 
+-- name: clock_if_unsampled
+SELECT {now} AS now WHERE NOT EXISTS (
+    SELECT 1 FROM {schema}.task_counts WHERE minute = {this_minute} AND state = 'level'
+)
+
 -- name: sampled
 SELECT 1 FROM {schema}.task_counts WHERE minute = :minute AND state = 'level' LIMIT 1
 

@@ -108,7 +108,7 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
     RETURNING t.id, t.name, t.awaited, t.ready, b.cut, b.released, b.leaves
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
-    SELECT date_trunc('minute', statement_timestamp() + :offset::interval), name, 'cancelled', -1, count(*), 0
+    SELECT {this_minute}, name, 'cancelled', -1, count(*), 0
     FROM done WHERE cut GROUP BY name
     UNION ALL
     SELECT 'epoch', name, leaves, -1, -count(*), 0 FROM done WHERE leaves IS NOT NULL GROUP BY name, leaves

@@ -105,6 +105,10 @@ class Wakes:
             if lost.is_set():
                 raise ConnectionError("the listening connection was lost")
             wanted = self._wanted()
+            quiet = asyncio.get_running_loop().time() - pool.listener_used_at
+            if wanted and wanted == self._listening and quiet < _CHECK_SECONDS:  # it served a call, and so is alive
+                await within(_CHECK_SECONDS - quiet, self._changed.wait())
+                continue
             listener = pool.listener_if_free()
             if listener is None:  # in use, and so alive; it comes back soon
                 await within(0.05 if wanted != self._listening else _CHECK_SECONDS, self._changed.wait())

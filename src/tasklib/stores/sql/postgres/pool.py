@@ -34,6 +34,7 @@ class Pool:
         self._busy: set[Connection] = set()
         self._waiters: deque[asyncio.Future[Connection | None]] = deque()
         self._listener: Connection | None = None
+        self.listener_used_at = self._loop.time()
         self._home_is_free = False
         self._closing: set[asyncio.Task[None]] = set()
         self._reaper: asyncio.TimerHandle | None = None
@@ -69,6 +70,7 @@ class Pool:
             pass
         elif connection is self._listener:
             self._home_is_free = True
+            self.listener_used_at = self._loop.time()
         else:
             self._idle.append((connection, self._loop.time()))
             if self._reaper is None:

@@ -78,12 +78,12 @@ ended AS MATERIALIZED (
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
     SELECT
-        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'completed', bucket, sum(number), sum(run_ms)
+        {this_minute}, name, 'completed', bucket, sum(number), sum(run_ms)
     FROM ended
     GROUP BY name, bucket
     UNION ALL
     SELECT
-        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'waited', waited_bucket, sum(waited),
+        {this_minute}, name, 'waited', waited_bucket, sum(waited),
         sum(waited_ms)
     FROM ended
     WHERE waited > 0
@@ -162,14 +162,14 @@ WITH {batch}, clock AS MATERIALIZED (SELECT {now} AS now), done AS (
 ), counted AS (
     INSERT INTO {schema}.task_counts (minute, name, state, bucket, count, run_ms)
     SELECT
-        date_trunc('minute', statement_timestamp() + :offset::interval), name,
+        {this_minute}, name,
         CASE WHEN terminal THEN state ELSE 'retried' END, bucket, count(*), sum(run_ms)
     FROM done
     WHERE terminal OR state = 'failed'
     GROUP BY 3, name, bucket
     UNION ALL
     SELECT
-        date_trunc('minute', statement_timestamp() + :offset::interval), name, 'waited', {waited_bucket}, count(*),
+        {this_minute}, name, 'waited', {waited_bucket}, count(*),
         sum(waited_ms)
     FROM done
     WHERE waited_ms IS NOT NULL AND (terminal OR state = 'failed')

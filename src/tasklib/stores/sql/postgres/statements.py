@@ -58,6 +58,7 @@ _KEPT_FEEDS = (
 _NAMES = {
     "now": _NOW,
     "lease_now": _NOW,
+    "this_minute": "date_trunc('minute', statement_timestamp() + :offset::interval)",
     "is_ready": "t.ready",
     "is_not_ready": "NOT t.ready",
     "given_names": "(SELECT unnest(:names::text[]) AS name)",

@@ -16,7 +16,7 @@ SELECT
     (SELECT json_group_array(json_array(minute, name, state, bucket, number, run_ms)) FROM (
         -- Many rows are put in order once, and few twice.
         WITH ended AS MATERIALIZED (
-            SELECT strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset) AS minute, name,
+            SELECT {this_minute} AS minute, name,
                 CASE WHEN terminal THEN state ELSE 'retried' END AS state, bucket, count(*) AS number, sum(run_ms) AS run_ms,
                 {waited_bucket} AS waited_bucket, count(waited_ms) AS waited, sum(waited_ms) AS waited_ms
             FROM matched

@@ -49,6 +49,7 @@ _NAMES = {
     "lease_end": "coalesce(strftime('%Y-%m-%dT%H:%M:%fZ', :steady, :lease), '9999-12-31T23:59:59.999Z')",
     "lease_now": ":steady",
     "now": "strftime('%Y-%m-%dT%H:%M:%fZ', 'now', :offset)",
+    "this_minute": "strftime('%Y-%m-%dT%H:%M:00.000Z', 'now', :offset)",
     "task_columns": column_list(TASK_ROW),
     "is_ready": "t.ready = 1",
     "is_not_ready": "t.ready = 0",
