@@ -1,5 +1,7 @@
 """SAQ on Redis (https://saq-py.readthedocs.io)."""
 
+from typing import Any
+
 import redis
 
 from benchmarks.peers import saq_postgres
@@ -7,8 +9,13 @@ from benchmarks.peers import saq_postgres
 
 class Peer(saq_postgres.Peer):
     settings = (
-        "concurrency 100; results kept for ten minutes (ttl). It has no bulk enqueue: in bulk, 20 submits at a time."
+        "concurrency 100, up to 200 connections; results kept for ten minutes (ttl). It has no bulk enqueue: in bulk, "
+        "20 submits at a time."
     )
+
+    def __init__(self, url: str, options: dict[str, Any]) -> None:
+        # redis-py's own limit is 100, and its 100 slots are not all that connect: jobs stay behind unfinished.
+        super().__init__(f"{url}?max_connections=200", options)
 
     async def prepare(self) -> None:
         pass
