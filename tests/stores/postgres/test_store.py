@@ -22,6 +22,7 @@ from tests.conformance.builders import (
     claim,
     completed,
     fetch,
+    look,
     new_task,
     submit,
     submit_several,
@@ -236,6 +237,27 @@ async def test_a_limited_type_is_next_when_all_before_it_is_in_other_hands(
         assert [claimed.id for claimed in claims] == [*free[:2], *narrow[:2]]
         connection.rollback()
     assert [claimed.id for claimed in await claim(store, 4, names=["held"])] == held
+
+
+async def test_what_is_locked_for_a_moment_is_looked_at_again_at_once_then_less_and_less_often(
+    store: PostgresStore, postgres_server: str, schema: str
+):
+    """Who waits for a task just submitted marks it so, and a claim that comes in that moment must not rest for long."""
+    held = await submit(store)
+    with psycopg.connect(postgres_server) as connection:
+        connection.execute(f"SELECT FROM {schema}.tasks FOR UPDATE".encode())
+        pauses = [(await look(store)).next_due_in for _ in range(12)]
+        assert pauses[:4] == [0.001, 0.002, 0.004, 0.008]
+        assert pauses[-2:] == [0.5, 0.5]
+        connection.rollback()
+    assert [claimed.id for claimed in await claim(store, 1)] == [held]
+
+
+async def test_a_full_limit_is_looked_at_less_often_than_a_lock(store: PostgresStore):
+    await store.control(ControlChange(name=WORK, concurrency=1))
+    await submit_several(store, 2)
+    assert len(await claim(store, 1)) == 1
+    assert [(await look(store)).next_due_in for _ in range(3)] == [0.02, 0.04, 0.08]
 
 
 async def in_the_way(

@@ -17,7 +17,11 @@ from tasklib.stores.sql.upkeep import EPOCH
 from tasklib.stores.values import Claimed, ClaimRequest
 
 _ROUNDS = 100
-_FIRST_LOOK = 0.02
+_LOCKED_LOOK = 0.001
+"""Seconds to the next look at what somebody else has locked: mostly one short statement, such as that of a caller who
+begins to wait for the task just submitted."""
+_FULL_LOOK = 0.02
+"""The same where a limit is full until a task ends."""
 _LONGEST_LOOK = 0.5
 
 
@@ -30,7 +34,7 @@ class Claimer:
         """A pause or a limit concerned the last claim."""
         self._lock_first = False
         """The last claim started something under a limit, and left room for more."""
-        self._look_again = _FIRST_LOOK
+        self._look_again = 0.0
 
     def claim(self, request: ClaimRequest) -> Steps[Claimed]:
         """One statement, as long as no pause or limit concerns what is ready, and nothing has just become due."""
@@ -42,7 +46,7 @@ class Claimer:
         if taken.limits_apply:
             taken, limits = yield from self._take_under_limits(request, names)
         if len(taken.claims) >= request.slots:
-            self._look_again = _FIRST_LOOK
+            self._look_again = 0.0
             return Claimed(taken.claims, None)
         return Claimed(taken.claims, self._next(taken, names, limits))
 
@@ -101,15 +105,14 @@ class Claimer:
         waits = [
             None if taken.unpromoted or taken.due_in is None or taken.due_in > LONGEST_DELAY_SECONDS else taken.due_in
         ]
-        on_others = taken.skipped or taken.unpromoted
+        first = _LOCKED_LOOK if taken.skipped or taken.unpromoted else None
         if limits is not None and taken.held_back:
             waits.append(limits.next_token_in(names))
-            on_others = on_others or limits.full(names)
-        if on_others:
+            if first is None and limits.full(names):
+                first = _FULL_LOOK
+        self._look_again = 0.0 if first is None else min(max(first, 2 * self._look_again), _LONGEST_LOOK)
+        if first is not None:
             waits.append(self._look_again)
-            self._look_again = min(self._look_again * 2, _LONGEST_LOOK)
-        else:
-            self._look_again = _FIRST_LOOK
         return min((wait for wait in waits if wait is not None), default=None)
 
 
