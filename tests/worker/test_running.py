@@ -2,10 +2,13 @@
 
 import asyncio
 import threading
+from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 
 from tasklib import Fail, Retry, Snooze, TaskCancelled, TaskState, TaskWorker, current_task, task
+from tasklib.core.decide import Change, WriteResult
 from tasklib.core.registry import Registry
 from tasklib.engine.engine import Engine
 from tasklib.stores.values import Claimed, ClaimRequest, Filter
@@ -104,6 +107,36 @@ async def test_current_task_knows_its_task(engine: Engine, registry: Registry):
     assert seen == [(handle.id, "look", 1, {"team": "blue"}, False, False)]
     with pytest.raises(Exception, match="outside of a running task"):
         current_task()
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_the_run_time_is_the_handlers_however_late_its_end_is_written(
+    engine: Engine, registry: Registry, serve: Serve, monkeypatch: pytest.MonkeyPatch, native: bool
+):
+    def threaded() -> None: ...
+
+    async def coroutine() -> None: ...
+
+    instant = task(registry=registry)(coroutine if native else threaded)
+    store, gate = await engine.store(), asyncio.Event()
+    settle = store.settle
+
+    async def late(changes: Sequence[Change]) -> Sequence[WriteResult]:
+        await gate.wait()
+        return await settle(changes)
+
+    async def half_a_second_later() -> bool:
+        started_at = (await engine.get_or_raise(handle.id)).started_at
+        return started_at is not None and await store.now() - started_at > timedelta(seconds=0.5)
+
+    monkeypatch.setattr(store, "settle", late)
+    handle = await instant.submit_async()
+    async with serve():
+        await eventually_async(half_a_second_later)
+        gate.set()
+        await handle.wait_async(10)
+    found = await engine.get_or_raise(handle.id)
+    assert found.run_ms is None or found.run_ms < 500
 
 
 @pytest.mark.parametrize("kind", ["async", "spin", "sleeping thread"])
