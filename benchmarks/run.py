@@ -75,7 +75,11 @@ def _measure(run: Run, only: set[str], rounds: int, console: Console) -> None:
         for label, do in plan:
             progress.update(bar, description=label)
             began = time.monotonic()
-            do()
+            try:
+                do()
+            except Exception as error:  # a fault in one step must not cost the others' figures
+                run.book.fail(label, f"{type(error).__name__}: {error}")
+                console.print_exception()
             if not console.is_terminal:
                 console.print(f"{label}: {time.monotonic() - began:.1f} s")
             progress.advance(bar)

@@ -135,6 +135,9 @@ def database(server: str, name: str, *, template: str | None = None, keep: bool 
         connection.execute(f"CREATE DATABASE {name}{copied}")
     try:
         yield f"{server.rpartition('/')[0]}/{name}"
+    except BaseException:
+        keep = False  # it is not what it was to be
+        raise
     finally:
         if not keep:
             with psycopg.connect(server, autocommit=True) as connection:

@@ -40,7 +40,7 @@ async def _live(url: str, name: str) -> None:
         rows, limit = _size(connection)
         dead = 0
         for _ in range(0, int(rows * SHARE), BATCH):
-            await _batch(store, name, engine.config.retry_policy)
+            await _batch(store, name, engine.config.default_retry)
             dead += 2 * BATCH
             if dead > limit:
                 connection.execute("VACUUM tasks")
