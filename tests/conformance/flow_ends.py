@@ -181,6 +181,24 @@ class FlowEnds:
         for task in (head, child, grandchild):
             await run(store, task)
 
+    @pytest.mark.parametrize("child_first", [False, True])
+    async def test_one_revived_with_a_parent_that_has_lost_another_ends_again(self, store: Store, child_first: bool):
+        """For a moment it waits, and what waits for it was taken back with it."""
+        first, second = new_task(), new_task()
+        child, head = (first, second) if child_first else (second, first)
+        lost, aside = new_task("lost"), new_task("aside")
+        child = child._replace(after=After((head.id, lost.id)))
+        needs, tries = waiting(child), waiting(child, aside, on="end")
+        await store.insert([head, lost, aside, child, needs, tries])
+        for task in (child, head):
+            await apply(store, cancelled(await fetch(store, task.id)))
+        await apply(store, fail(await claim_one(store, "lost")))
+        assert await states(store, child, needs, tries) == ["cancelled", "cancelled", "pending"]
+        await apply(store, *[decide.revive(await fetch(store, task.id)) for task in (head, child)])
+        assert await states(store, head, child, needs, tries) == ["pending", "cancelled", "cancelled", "pending"]
+        assert (await fetch(store, tries.id)).waits == 1
+        assert (await fetch(store, child.id)).error == f"DependencyFailed: task {lost.id} (lost) failed"
+
     async def test_a_task_that_is_revived_waits_for_what_is_left(self, store: Store):
         """An operator cancelled it; what it waited for went on."""
         one, two, three = new_task("one"), new_task("two"), new_task("three")
