@@ -90,6 +90,16 @@ class FlowEnds:
             await fetch(store, children[1].id)
         ).error == f"DependencyFailed: task {heads[1].id} (work) was cancelled"
 
+    async def test_a_child_that_is_cancelled_with_its_parent_ends_as_it_was_told(self, store: Store):
+        """It is not cut off: the parent's way back leaves it alone."""
+        head = new_task()
+        child = waiting(head)
+        await store.insert([head, child])
+        await apply(store, *[cancelled(await fetch(store, task.id)) for task in (head, child)])
+        assert (await fetch(store, child.id)).error is None
+        await apply(store, decide.revive(await fetch(store, head.id)))
+        assert await states(store, head, child) == ["pending", "cancelled"]
+
     async def test_a_lost_worker_on_the_last_attempt_cuts_off(self, store: Store):
         head = new_task(max_retries=0)
         child = waiting(head)

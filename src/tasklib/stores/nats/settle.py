@@ -188,11 +188,12 @@ class _Settling:
             places.append(place)
             writes[change.id] = write
             changes.append(change)
-        await self._release(feeding, records, now)
+        # What stands by itself comes first: an end may cut off others of them, and these are to end as they were told.
         sequences = await _write(self._kv, writes, self._audit)
         for place, change, sequence in zip(places, changes, sequences, strict=True):
             if sequence:
                 self._applied(place, change, records[change.id])
+        await self._release(feeding, records, now)
 
     async def _release(
         self, feeding: dict[int, tuple[Change, Record]], records: dict[UUID, Record], now: datetime

@@ -90,8 +90,8 @@ def _end(level: Sequence[Child]) -> Steps[None]:
 
 
 def _take_back(level: Sequence[Child]) -> Steps[None]:
-    """These are to run again: what was cut off because of them waits for them again, and so on. Those of them that wait for
-    others of them stay as they are: they are looked at when this is written, with all that follows from it."""
+    """These are to run again: what was cut off because of them waits for them again, and so on. Where one of them waits
+    for another it stays as it is: it is looked at when this is written, with all that follows from it."""
     first = {row.id for row in level}
     before: dict[UUID, Child] = {}
     after: dict[UUID, Child] = {}
