@@ -18,7 +18,14 @@ from tasklib.stores.sql.columns import TASK_ROW
 from tasklib.stores.sql.dialect import column_list, fill, load
 from tasklib.stores.sql.postgres import external
 from tasklib.stores.sql.postgres.deadlines import Deadline, Deadlines
-from tasklib.stores.sql.postgres.failures import Remedy, connection_limit, remedy, translate, why_read_only
+from tasklib.stores.sql.postgres.failures import (
+    Remedy,
+    connection_limit,
+    is_out_of_time,
+    remedy,
+    translate,
+    why_read_only,
+)
 from tasklib.stores.sql.postgres.pool import Pool
 from tasklib.stores.sql.postgres.statements import SPELLINGS, Statements
 from tasklib.stores.sql.postgres.url import Connection, Target, connect
@@ -140,7 +147,7 @@ class PostgresDriver:
                         raise refused from error
                 if not isinstance(error, Exception):
                     raise
-                if refusal is not None and isinstance(error, TimeoutError) and error.errno is None:
+                if refusal is not None and is_out_of_time(error):
                     raise _given_up(refusal, self.call_timeout) from error  # the deadline came before the next refusal
                 cure = remedy(error)
                 in_doubt = connection is not None and cure is Remedy.RECONNECT

@@ -76,8 +76,13 @@ _TOO_LATE = (TimeoutError, asyncpg.QueryCanceledError, asyncpg.LockNotAvailableE
 _NO_STATEMENT = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 
 
+def is_out_of_time(error: Exception) -> bool:
+    """By our own deadline: a timeout of the network has a number."""
+    return isinstance(error, TimeoutError) and error.errno is None
+
+
 def remedy(error: Exception) -> Remedy:
-    if isinstance(error, (*_REFUSED, TaskLibError)) or (isinstance(error, TimeoutError) and error.errno is None):
+    if isinstance(error, (*_REFUSED, TaskLibError)) or is_out_of_time(error):
         return Remedy.NONE
     if isinstance(error, (*_GONE, OSError)):
         return Remedy.RECONNECT
