@@ -9,6 +9,7 @@ CORE = "tests/core/test_flows.py::"
 BUCKET = "tests/stores/nats/test_flows.py::"
 LINKED = "test_a_link_to_what_is_there"
 CUT = "test_a_failure_cuts_off_what_needs_its_success"
+REVIVED = "test_one_revived_with_a_parent_that_has_lost_another_ends_again"
 AWAITED = "test_what_is_awaited_is_not_deleted"
 POSTGRES, SQLITE = "stores/sql/postgres/", "stores/sql/sqlite/"
 
@@ -43,6 +44,12 @@ GUARDS = (
         suite(CUT, "sqlite"),
         put="(true OR CASE",
         within="-- name: not_fed",
+    ),
+    one(
+        "flows: what is revived with one it waits for is looked at when both are written",
+        "stores/sql/release.py",
+        " and child not in settled",
+        *(suite(REVIVED, store, "True") for store in ("sqlite", "postgres")),
     ),
     one(
         "flows, postgres: what does not wait is not released",

@@ -92,7 +92,7 @@ def _end(level: Sequence[Child]) -> Steps[None]:
 def _take_back(level: Sequence[Child]) -> Steps[None]:
     """These are to run again: what was cut off because of them waits for them again, and so on. Where one of them waits
     for another it stays as it is: it is looked at when this is written, with all that follows from it."""
-    first = {row.id for row in level}
+    settled = {row.id for row in level}
     before: dict[UUID, Child] = {}
     after: dict[UUID, Child] = {}
     parents: dict[UUID, tuple[UUID, ...] | None] = {}
@@ -106,7 +106,7 @@ def _take_back(level: Sequence[Child]) -> Steps[None]:
         level = []
         for child in children:
             row = after.get(child)
-            if row is not None and child not in first:
+            if row is not None and child not in settled:
                 seen = ends | {parent: after[parent].end for parent in parents[child] or () if parent in after}
                 after[child] = moved = recounted(row, parents[child], seen)
                 if row.over and not moved.over:
